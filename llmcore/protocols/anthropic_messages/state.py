@@ -7,8 +7,10 @@
                                                     of the same index)
     content_block_delta    an error               continues an open block        -
     content_block_stop     an error               closes an open block           -
-    message_delta          an error               usage, stop reason             -
-    message_stop           an error               -> at the end                  -
+    message_delta          an error               usage; with a stop reason      usage
+                                                    -> at the end
+    message_stop           an error               after message_delta            -
+                                                    -> at the end
     ping, an unknown one   kept / passed on       nothing / passed on            -
     error                  ends the stream        ends the stream                -
     the bytes end          an error               an error                       blocks end, Finish

@@ -324,13 +324,12 @@ _HANDLERS: Final[dict[str, Callable[[MessagesState, Event, list[LLMEvent]], Mess
 def halt(state: MessagesState) -> Sequence[LLMEvent]:
     """Return the end of the response; an error if its documented end did not come.
 
-    `message_stop` without a stop reason is one only after the usage: a gateway that lost its server
-    may still write it.
+    Two of its three signs are enough. Gateways may leave out `message_stop`, which the accumulators
+    of Anthropic's SDKs do without, or write it alone where they lost their server; a stop reason
+    may stand in `message_start`.
     """
-    if not state.stopped:
-        return (truncated("message_stop"),)
-    if state.info.reason is None and not state.counted:
-        return (truncated("message_delta"),)
+    if sum((state.info.reason is not None, state.counted, state.stopped)) < 2:
+        return (truncated("stop_reason"),)
     events: list[LLMEvent] = []
     for index in list(state.open):
         state = _close(state, index, events)

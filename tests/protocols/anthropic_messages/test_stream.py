@@ -574,9 +574,10 @@ def test_a_message_without_content_is_empty() -> None:
             "a delta arrived for a block that is not open",
         ),
         ([begin(), begin(id="msg_2")], "a second message began"),
-        ([begin()], "no message_stop came"),
-        ([begin(), *end()[:1]], "no message_stop came"),
-        ([begin(), start(0, **text("a")), stop(0), *end()[1:]], "no message_delta came"),
+        ([begin()], "no stop_reason came"),
+        ([begin(stop_reason="end_turn")], "no stop_reason came"),
+        ([begin(), *end(None)[:1]], "no stop_reason came"),
+        ([begin(), start(0, **text("a")), stop(0), *end()[1:]], "no stop_reason came"),
     ],
 )
 def test_a_broken_stream_is_an_error(events: list[Any], why: str) -> None:
@@ -585,6 +586,13 @@ def test_a_broken_stream_is_an_error(events: list[Any], why: str) -> None:
 
     assert isinstance(found, StreamError)
     assert why in found.message
+
+
+def test_a_stop_reason_is_an_end_without_message_stop() -> None:
+    """Gateways leave that out; nothing of the response comes after its stop reason."""
+    events = [begin(), start(0, **tool_use("f", {})), stop(0), *end("tool_use")]
+
+    assert response(streamed(events[:-1])) == response(streamed(events))
 
 
 def test_a_text_or_a_thought_needs_no_start() -> None:
