@@ -12,6 +12,7 @@ Contents of the model in a row are one turn: a client that was streamed to sends
 each chunk (`turns`).
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -128,7 +129,7 @@ class _ContentsReader:
         self._diagnostics = diagnostics
         self._messages: list[Message] = []
         self._turn: list[tuple[NativeObject, str]] = []
-        self._open: list[ToolCallPart] = []
+        self._open = _OpenCalls(())
         """Calls of the last turn that have no result yet."""
         self._answered = AnsweredCalls()
 
@@ -254,13 +255,8 @@ class _ContentsReader:
 
     def _called(self, id_: str | None, name: str | None) -> ToolCallPart:
         """Return the call that a response is for; an unknown one if no call is open."""
-        if id_ is not None:
-            fitting = [call for call in self._open if call.id == id_]
-        else:
-            fitting = [call for call in self._open if call.name == name] or self._open[:1]
-        if fitting:
-            self._open.remove(fitting[0])
-            return fitting[0]
+        if (call := self._open.take(id_, name)) is not None:
+            return call
         unknown = synthetic_call_id(None, len(self._messages), len(self._open))
         return ToolCallPart(id_ or unknown, name or "tool")
 
@@ -270,12 +266,41 @@ class _ContentsReader:
         turn, self._turn = self._turn, []
         if not turn:
             return
-        self._open = []
+        calls: list[ToolCallPart] = []
         for message in read_turn(turn, self._upstream, self._messages, self._diagnostics):
             self._messages.append(message)
-            self._open += message.tool_calls
-            for call in message.tool_calls:
-                self._answered.add_call(call.id)
+            calls += message.tool_calls
+        self._open = _OpenCalls(calls)
+        for call in calls:
+            self._answered.add_call(call.id)
+
+
+class _OpenCalls:
+    """Calls without a result, in their order; each is found without a search through all."""
+
+    def __init__(self, calls: Sequence[ToolCallPart]) -> None:
+        self._waiting = dict(enumerate(calls))
+        self._order = deque(self._waiting)
+        self._by_id: dict[str, deque[int]] = {}
+        self._by_name: dict[str, deque[int]] = {}
+        for number, call in self._waiting.items():
+            self._by_id.setdefault(call.id, deque()).append(number)
+            self._by_name.setdefault(call.name, deque()).append(number)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def take(self, id_: str | None, name: str | None) -> ToolCallPart | None:
+        """Remove and return the first call of an id; without one that of a name, or else of all."""
+        if id_ is not None:
+            return self._first(self._by_id.get(id_))
+        return self._first(self._by_name.get(name or "")) or self._first(self._order)
+
+    def _first(self, numbers: deque[int] | None) -> ToolCallPart | None:
+        while numbers:
+            if call := self._waiting.pop(numbers.popleft(), None):
+                return call
+        return None
 
 
 # -- what a function returned

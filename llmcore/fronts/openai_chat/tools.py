@@ -11,6 +11,7 @@ https://developers.openai.com/api/reference/resources/chat (`tools`, `tool_choic
 `web_search_options`, `functions`), read November 2026.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -128,9 +129,8 @@ def _name_of(tool: ToolSpec) -> str | None:
 
 
 def _reject_same_names(tools: Sequence[ToolSpec]) -> None:
-    names = [name for tool in tools if (name := _name_of(tool))]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    counts = Counter(name for tool in tools if (name := _name_of(tool)))
+    if twice := sorted(name for name, count in counts.items() if count > 1):
         message = f"Two tools are called '{twice[0]}'. Rename one, or leave it out."
         raise invalid(message, "tools", "tool_name_conflict")
 
@@ -150,20 +150,25 @@ def _chosen(
         allowed = {**native, **object_or_empty(native.get("allowed_tools"))}
         kept = _allowed(objects(allowed.get("tools")), tools)
         return kept, choice_of_mode(allowed.get("mode") or "auto", kept)
-    return tools, ToolChoice.named(_known(native, tools))
+    return tools, ToolChoice.named(_known(native, _names_of(tools)))
 
 
 def _allowed(wanted: Sequence[Fields], tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
-    names = {_known(named, tools) for named in wanted}
+    offered = _names_of(tools)
+    names = {_known(named, offered) for named in wanted}
     return [tool for tool in tools if _name_of(tool) in names]
 
 
-def _known(native: Fields, tools: Sequence[ToolSpec]) -> str:
-    """Return the name of the tool that *native* refers to."""
+def _names_of(tools: Sequence[ToolSpec]) -> frozenset[str]:
+    return frozenset(name for tool in tools if (name := _name_of(tool)) is not None)
+
+
+def _known(native: Fields, names: frozenset[str]) -> str:
+    """Return the name of the tool that *native* refers to, one of *names*."""
     kind = str_or_none(native.get("type")) or "function"
     holder = object_or_empty(native.get(kind)) or native
     name = str_or_none(holder.get("name"))
-    if name is None or name not in map(_name_of, tools):
+    if name is None or name not in names:
         raise invalid(f"tool_choice names the tool {name!r}, which is not in tools.", TOOL_CHOICE)
     return name
 
