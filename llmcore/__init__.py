@@ -21,9 +21,10 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `bridge`: OpenBridge, the gateway
 - `cli`: the commands `llmcore` and `openbridge`
 
-Four modules at the root import nothing else: `lazy_names` (names imported on first use),
-`names_in_modules` (public names that are not here), `version` and `forking` (locks and warnings for
-processes that fork). `__main__` runs the command `llmcore`.
+Five modules at the root import nothing else: `lazy_names` (names imported on first use),
+`names_in_modules` (public names that are not here), `version`, `forking` (locks and warnings for
+processes that fork) and `tracebacks` (what they show of an error). `__main__` runs the
+command `llmcore`.
 
 The names below are those that most programs use. They are imported from their modules on first use,
 so `import llmcore` itself loads no HTTP library and no provider. After changing the table, run

@@ -46,6 +46,7 @@ from llmcore.schema.errors import (
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.result import Result
+from llmcore.tracebacks import remove_own_frames
 
 MAX_ERROR_BYTES = 1024 * 1024
 """The most bytes that are read of an error body."""
@@ -166,6 +167,7 @@ class Call:
             if not events:
                 events = await self._within(self._advance)
         except LLMError as error:
+            remove_own_frames(error)
             return () if self._closed else await self._failed(self._as_limit(error))
         finally:
             if self._closed:  # by another task, which could not close what was being read

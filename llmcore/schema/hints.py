@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from attrs import frozen
 
+from llmcore.schema.errors import LLMError
+from llmcore.tracebacks import remove_own_frames
+
 _T = TypeVar("_T")
 
 
@@ -215,6 +218,9 @@ def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., 
     def called(*args: Any, **settings: Any) -> Any:
         try:
             return function(*args, **settings)
+        except LLMError as error:
+            remove_own_frames(error)
+            raise
         except TypeError as error:
             explained = explained_error(error, function, args, settings, hints)
             if explained is None:

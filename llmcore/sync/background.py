@@ -20,7 +20,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from llmcore.schema.errors import AbortError, ConfigurationError
+from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
+from llmcore.tracebacks import remove_own_frames
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -73,6 +74,19 @@ class _Job(Generic[_T]):
             self.outcome.set_exception(error)
 
 
+def _outcome(future: "Future[_T]") -> _T:
+    """Return the result of *future*, which is done, or raise its error."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, LLMError):
+        remove_own_frames(error)
+    try:
+        raise error
+    finally:
+        del error  # or the traceback would hold this frame, and the frame the error
+
+
 class Background:
     """An event loop in a thread."""
 
@@ -111,7 +125,7 @@ class Background:
         try:
             self._call_soon(job.start)
             job.wait()
-            return job.outcome.result()
+            return _outcome(job.outcome)
         except BaseException:
             if not job.outcome.done():  # raised in this thread, not by the work
                 self._call_soon(job.cancel)

@@ -259,7 +259,7 @@ def test_the_client_takes_what_the_asynchronous_one_takes() -> None:
 def test_errors_keep_their_type_and_say_where_they_come_from(
     server: Loopback, model: Model
 ) -> None:
-    """The traceback leads from the caller to the place."""
+    """The traceback begins at the caller and ends with the waiting."""
     server.handler = lambda _: Answer([b"{}"], 429, {"retry-after": "999"}, 2)
 
     with pytest.raises(RateLimitError) as caught:
@@ -268,7 +268,7 @@ def test_errors_keep_their_type_and_say_where_they_come_from(
     assert caught.value.retry_after == 999
     names = [entry.name for entry in caught.traceback]
     assert names[0] == "test_errors_keep_their_type_and_say_where_they_come_from"
-    assert "result" in names
+    assert len(names) <= 4
 
 
 def test_a_stream_that_fails_raises_after_its_last_event(server: Loopback, model: Model) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
+from llmcore.tracebacks import remove_frames
 
 _TRANSPORT_FAULTS: Final = frozenset(
     {"RequestError", "InvalidURL", "NetworkError", "ProtocolError", "ProxyError"}
@@ -49,6 +50,8 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
     target = f"{where.scheme}://{where.netloc}"
     detail = _detail(error, names)
     cause = None if "ClientResponseError" in names else error  # it shows the request's headers
+    if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError):
+        remove_frames(error)
     root = error.__cause__ or error.__context__
     refused = isinstance(root, OSError) and not isinstance(root, TimeoutError)
     if ("TimeoutException" in names and not refused) or isinstance(error, TimeoutError):

@@ -1,0 +1,54 @@
+"""Tracebacks of errors that users see, without the frames that lead to them in this package.
+
+The message of such an error states what is wrong and what to do; a reader of its traceback looks
+for the call that failed. In Python's development mode (`python -X dev`) all frames are kept.
+"""
+
+import sys
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+def remove_own_frames(error: BaseException) -> None:
+    """Remove the frames of this package from the beginning of the traceback of *error*.
+
+    Frames of other code, such as a tool or a middleware, are kept with all below them. The same is
+    done for the causes of *error*.
+    """
+    if sys.flags.dev_mode:
+        return
+    for one in _with_causes(error):
+        one.__traceback__ = _from_other_code(one.__traceback__)
+
+
+def remove_frames(error: BaseException) -> None:
+    """Remove all frames of *error*, which another library has raised, and of its causes."""
+    if sys.flags.dev_mode:
+        return
+    for one in _with_causes(error):
+        one.__traceback__ = None
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield *error* and what Python prints above it, each once."""
+    done: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in done:
+        done.add(id(one))
+        yield one
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+
+
+def _from_other_code(traceback: TracebackType | None) -> TracebackType | None:
+    """Return *traceback* from its first frame on that is not of this package."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        module = str(frame.f_globals.get("__name__"))
+        generated = frame.f_code.co_filename.startswith("<attrs generated")
+        if module.partition(".")[0] != _PACKAGE and not generated:
+            break
+        traceback = traceback.tb_next
+    return traceback
