@@ -192,6 +192,7 @@ WRONG = {
     "OpenAI().chat(5)": "a model's id is text, not an int",
     "HttpOptions(proxy=5)": "proxy must be a URL, not an int",
     "Client(middleware=[None])": r"a middleware is a function or a value .*, not None",
+    "Client(middleware=[SqliteCache('a.db')])": r"write ResponseCache\(SqliteCache",
     "sync.Conversation.open({}, 'trip')": r"not a dict: write Conversation.open\(path, run_id\)",
     "sync.Conversation.open(':memory:', 5)": "a session's id is text, not an int",
     "_generate('Hi', provider_options={'openai': {'a': {1}}})": r"options\.openai\.a is a set",

@@ -396,7 +396,9 @@ class Client(UnaryMethods, NotPickled):
                 raise ConfigurationError(f"middleware must be a value: write {item.__name__}(...)")
             if not callable(item):
                 rule = "a middleware is a function or a value such as CallLog()"
-                raise ConfigurationError(f"{rule}, not {shown_kind(item)}")
+                is_store = hasattr(item, "get") and hasattr(item, "put")
+                instead = f": write ResponseCache({type(item).__name__}(...))" if is_store else ""
+                raise ConfigurationError(f"{rule}, not {shown_kind(item)}{instead}")
             if isinstance(item, ClientCheck):
                 item.check(self._configured.names)
 
