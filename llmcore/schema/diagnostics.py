@@ -40,17 +40,26 @@ class Diagnostics:
     the same `entries`. They live as long as the call that builds the body.
     """
 
-    __slots__ = ("entries", "path")
+    __slots__ = ("_above", "_place", "entries")
 
-    def __init__(self, path: str = "", entries: list[Diagnostic] | None = None) -> None:
-        self.path = path
-        """The position in the request or response; "" is all of it."""
-        self.entries: list[Diagnostic] = [] if entries is None else entries
+    def __init__(self, place: str = "", above: "Diagnostics | None" = None) -> None:
+        self._place = place
+        self._above = above
+        self.entries: list[Diagnostic] = [] if above is None else above.entries
+
+    @property
+    def path(self) -> str:
+        """The position in the request or response; "" is all of it.
+
+        It is put together when something is recorded, which is seldom.
+        """
+        above = "" if self._above is None else self._above.path
+        between = "." if above and not self._place.startswith("[") else ""
+        return f"{above}{between}{self._place}"
 
     def at(self, place: str) -> "Diagnostics":
         """Return the diagnostics of *place* below `path`, such as `content[2]` or `[0]`."""
-        between = "." if self.path and not place.startswith("[") else ""
-        return Diagnostics(f"{self.path}{between}{place}", self.entries)
+        return Diagnostics(place, self)
 
     def dropped(self, code: str, message: str) -> None:
         """Record that the target will not see something."""
