@@ -44,11 +44,14 @@ class ResponseRecord:
         self._sealing = sealing
         self._parts: list[ContentPart] = []
         self._unsealed: list[ShownPart] = []
+        self._needs_state = False
+        """Whether the client's echo of one of them would lose something."""
 
     def add(self, shown: ShownPart) -> None:
         """Add the next parts."""
         self._parts.extend(shown.parts)
         self._unsealed.append(shown)
+        self._needs_state = self._needs_state or needs_state(shown)
 
     def show(self, part: ContentPart | None, as_read_by_client: ContentPart | None = None) -> None:
         """Add one part that the client sees as *as_read_by_client*, or not at all."""
@@ -67,13 +70,13 @@ class ResponseRecord:
     @property
     def needs_opaque_item(self) -> bool:
         """Whether something is still to be sealed that a client's echo would not bring back."""
-        return self._sealing and any(map(needs_state, self._unsealed))
+        return self._sealing and self._needs_state
 
     def seal(self) -> Mapping[str, Any]:
         """Return `encrypted_content` for all that is not sealed yet; empty if it is not kept."""
         if not self._sealing:
             return {}
-        unsealed, self._unsealed = self._unsealed, []
+        unsealed, self._unsealed, self._needs_state = self._unsealed, [], False
         text = sealed_state(
             unsealed, origin=self.origin, response_id=self._response_id, sealer=self._sealer
         )

@@ -66,6 +66,8 @@ class SegmentOrder:
     def __init__(self) -> None:
         self._queue: deque[_Segment] = deque()
         self._open: dict[Key, _Segment] = {}
+        self._awaiting_results: list[_Segment] = []
+        """Calls of the provider's tools that are whole."""
         self.live: Key | None = None
         """The segment whose deltas pass."""
 
@@ -103,9 +105,9 @@ class SegmentOrder:
 
     def _stop_waiting_for_results(self) -> None:
         """Let calls of the provider's tools end without their results, which come too late."""
-        for segment in self._queue:
-            if segment.called:
-                segment.ended = True
+        for segment in self._awaiting_results:
+            segment.ended = True
+        self._awaiting_results.clear()
 
     def _go_on(self, event: LLMEvent, key: Key) -> list[LLMEvent]:
         segment = self._open.get(key)
@@ -114,6 +116,8 @@ class SegmentOrder:
         if isinstance(event, _ENDS):
             segment.called = True
             segment.ended = segment.hosted is None
+            if not segment.ended:
+                self._awaiting_results.append(segment)
         return self._put(segment, event)
 
     def _result(self, event: ToolResult) -> list[LLMEvent]:

@@ -1,14 +1,17 @@
-"""Requests of very many items: reading one costs the same however many stand beside it."""
+"""Requests and responses of very many items: each costs the same, however many there are."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from llmcore.fronts.front import ClientRequest, Upstream, front_by_id
+from llmcore.fronts.front import FRONT_IDS, ClientRequest, ResponseIdentity, Upstream, front_by_id
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
+from llmcore.testing import recorded_events
 from llmcore.testing.fronts import SEALER
 from tests.support.opcodes import opcodes
 
@@ -67,23 +70,77 @@ BODIES: dict[str, tuple[str, Callable[[int], dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_an_item_of_a_request_costs_the_same_beside_many(name: str) -> None:
-    front_id, body = BODIES[name]
-    front = front_by_id(front_id)
-    upstream = Upstream(
+def upstream_of(protocol_id: str) -> Upstream:
+    return Upstream(
         model=Model("m-1", "openai-compatible"),
-        protocol_id=CHAT,
+        protocol_id=protocol_id,
         policy=TranslationPolicy(),
         sealer=SEALER,
         new_id="{}_1".format,
     )
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_an_item_of_a_request_costs_the_same_beside_many(name: str) -> None:
+    front_id, body = BODIES[name]
+    front = front_by_id(front_id)
+    upstream = upstream_of(CHAT)
 
     def steps(count: int) -> int:
         request = ClientRequest(
             body={"model": "m-1", **body(count)}, path="/v1beta/models/m-1:generateContent"
         )
         return opcodes(lambda: front.read(request, upstream).unwrap())
+
+    steps(1)  # what is done once
+    assert steps(400) < 13 * steps(40)
+
+
+# -- responses
+
+
+def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return {"id": "c", "model": "m", "choices": [choice]}
+
+
+def call(number: int) -> dict[str, Any]:
+    made = {"index": number, "id": f"c{number}", "function": {"name": "f", "arguments": "{}"}}
+    return chunk({"tool_calls": [made]})
+
+
+def source(number: int) -> dict[str, Any]:
+    cited = {"url": f"https://example.com/{number}", "start_index": 0, "end_index": 1}
+    return chunk({"annotations": [{"type": "url_citation", "url_citation": cited}]})
+
+
+def responding(chunks: list[dict[str, Any]], reason: str) -> Sequence[LLMEvent]:
+    chunks = [*chunks, chunk({}, reason)]
+    body = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in chunks)
+    body += b"data: [DONE]\n\n"
+    headers = {"content-type": "text/event-stream"}
+    return recorded_events(CHAT, status=200, headers=headers, body=body, streaming=True)
+
+
+RESPONSES: dict[str, Callable[[int], Sequence[LLMEvent]]] = {
+    "calls": lambda n: responding([call(number) for number in range(n)], "tool_calls"),
+    "sources": lambda n: responding(
+        [chunk({"content": "a"}), *(source(number) for number in range(n))], "stop"
+    ),
+}
+
+
+@pytest.mark.parametrize("front_id", FRONT_IDS)
+@pytest.mark.parametrize("name", RESPONSES)
+def test_an_item_of_a_response_costs_the_same_beside_many(name: str, front_id: str) -> None:
+    front = front_by_id(front_id)
+    upstream = upstream_of(CHAT)
+
+    def steps(count: int) -> int:
+        events = RESPONSES[name](count)
+        info = ResponseIdentity(id=f"{front.id_prefix}_1", created_at=1, model="m-1")
+        writer = front.writer(info, front.no_request, upstream)
+        return opcodes(lambda: [writer.feed(event) for event in events])
 
     steps(1)  # what is done once
     assert steps(400) < 13 * steps(40)

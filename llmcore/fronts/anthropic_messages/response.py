@@ -368,8 +368,8 @@ class MessagesWriter(FrontWriter):
         if not unshown:
             return
         if not (self._request.searches or self._searched):
-            uncited = [page for page in unshown if page["url"] not in self._cited()]
-            for page in uncited:
+            cited = self._cited()
+            for page in (page for page in unshown if page["url"] not in cited):
                 why = f"no text cites the source {page['url']}, and no search was asked for"
                 self._diagnostics.at("content").dropped("source-dropped", why)
             return
