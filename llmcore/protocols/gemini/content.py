@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.protocols.gemini.names import METADATA_KEY
+from llmcore.protocols.gemini.names import METADATA_KEY, QUOTATIONS
 from llmcore.protocols.gemini.state import (
     GeminiState,
     Text,
@@ -181,8 +181,8 @@ def on_grounding(
     for page in objects(object_or_empty(candidate.get("urlContextMetadata")).get("urlMetadata")):
         if page.get("urlRetrievalStatus") in ("URL_RETRIEVAL_STATUS_SUCCESS", None):
             state = _announce(state, _Origin(url=str_or_none(page.get("retrievedUrl"))), events)
-    quoted = objects(object_or_empty(candidate.get("citationMetadata")).get("citations"))
-    for quotation in quoted:
+    quoted = object_or_empty(candidate.get("citationMetadata"))
+    for quotation in (entry for name in QUOTATIONS for entry in objects(quoted.get(name))):
         state = _announce(state, _quoted(quotation), events)
         state = change(state, quotations=PersistentList(quotation, state.info.quotations))
     return state

@@ -9,6 +9,9 @@ from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "gemini"
 METADATA_KEY: Final = "google"
+QUOTATIONS: Final = ("citations", "citationSources")
+"""The list in `citationMetadata`: of Vertex AI, and of the Gemini API
+(https://ai.google.dev/api/generate-content#CitationMetadata)."""
 CALL_IDS: Final = ANY_CALL_ID
 """Any text but the empty one."""
 TOOL_NAMES: Final = ToolNameRule(first="a-zA-Z_", rest="a-zA-Z0-9_.-")

@@ -204,11 +204,10 @@ def test_pages_that_were_read_are_sources() -> None:
     assert answer.provider_metadata["google"]["urlContextMetadata"] == {"urlMetadata": pages}
 
 
-def test_quoted_text_becomes_a_citation_of_its_source() -> None:
-    """Text that the model quoted names its source."""
-    quoted = {
-        "citations": [{"startIndex": 8, "endIndex": 12, "uri": "https://q", "license": "mit"}]
-    }
+@pytest.mark.parametrize("name", ["citations", "citationSources"])
+def test_quoted_text_becomes_a_citation_of_its_source(name: str) -> None:
+    """Text that the model quoted names its source, in the words of both of Google's APIs."""
+    quoted = {name: [{"startIndex": 8, "endIndex": 12, "uri": "https://q", "license": "mit"}]}
     document = chunk({"text": TEXT}, finish="STOP", candidate={"citationMetadata": quoted})
     answer = response(whole(document))
 
