@@ -9,9 +9,6 @@ from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "gemini"
 METADATA_KEY: Final = "google"
-QUOTATIONS: Final = ("citations", "citationSources")
-"""The list in `citationMetadata`: of Vertex AI, and of the Gemini API
-(https://ai.google.dev/api/generate-content#CitationMetadata)."""
 CALL_IDS: Final = ANY_CALL_ID
 """Any text but the empty one."""
 TOOL_NAMES: Final = ToolNameRule(first="a-zA-Z_", rest="a-zA-Z0-9_.-")
@@ -109,5 +106,8 @@ MODES: Final[Mapping[str, str]] = {"AUTO": "auto", "ANY": "required", "NONE": "n
 RESOLUTIONS: Final[Mapping[str, str]] = {"low": "LOW", "high": "HIGH", "original": "ULTRA_HIGH"}
 """The end of a part's `mediaResolution.level`, by the detail of an image."""
 
+QUOTATIONS: Final = ("citations", "citationSources")
+"""The list in `citationMetadata`: of Vertex AI, and of the Gemini API
+(https://ai.google.dev/api/generate-content#CitationMetadata)."""
 MEANINGFUL: Final = frozenset({"output", "error"})
 """The fields of a function's response of which one makes it more than the result itself."""
