@@ -65,8 +65,12 @@ MODELS: Final = models()
 CLIENTS_MODELS: Final[Mapping[str, Sequence[Model[Any]]]] = {
     **{front_id: (model,) for front_id, model in MODELS.items()},
     "openai-chat": (MODELS["openai-chat"], OpenAI(api_key="k").chat("gpt-4.1")),
+    "anthropic-messages": (
+        MODELS["anthropic-messages"],
+        Anthropic(api_key="k").model("claude-opus-5"),
+    ),
 }
-"""Whose requests are written in the client's API: models that think take fewer options."""
+"""Whose requests are written in the client's API: a feature may need another model."""
 TITLES: Final = {
     "openai-responses": "Responses",
     "openai-chat": "Chat",
@@ -147,13 +151,25 @@ FEATURES: Final[Mapping[str, LLMRequest]] = {
 
 def body_of(front_id: str, wanted: LLMRequest) -> dict[str, Any] | None:
     """Return *wanted* in the client's API; None if that cannot express it."""
+    if front_id == "openai-chat" and any(isinstance(tool, HostedTool) for tool in wanted.tools):
+        return {**_PLAIN_CHAT, "web_search_options": {}}
     for model in CLIENTS_MODELS[front_id]:
         match CLIENT.prepare(evolve(wanted, model=model)):
-            case Success(prepared) if not lost(prepared.diagnostics):
+            case Success(prepared) if {one.code for one in lost(prepared.diagnostics)} <= _SENT:
                 return dict(prepared.body)
             case _:
                 pass
     return None
+
+
+_PLAIN_CHAT: Final[Mapping[str, Any]] = {
+    "model": "gpt-5.2",
+    "messages": [{"role": "user", "content": "Hi"}],
+    "max_completion_tokens": 2000,
+}
+"""What `HI` is in Chat Completions, whose web search is not a tool but a field of the request."""
+_SENT: Final = {"thought-signature-skipped"}
+"""Codes of changes that a client of Gemini makes, too: calls of other models are not signed."""
 
 
 def lost(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
