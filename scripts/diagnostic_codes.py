@@ -56,7 +56,7 @@ _CODES: Final = {
     "citation-dropped": _Code(
         "The gateway left a citation out of its response.",
         "The client's API has no form for citations of this kind.",
-        "Use a client of another API if the citations matter; the sources are in the text.",
+        "Use a client of another API if the citations matter.",
     ),
     "citation-place-dropped": _Code(
         "A citation was kept, but not its position in the source.",
@@ -110,7 +110,7 @@ _CODES: Final = {
         "Send the request again, or ask the model to answer in words.",
     ),
     "empty-text": _Code(
-        "An empty text was left out of a message.",
+        "An empty text was left out of a message, or a placeholder was sent as an empty result.",
         "APIs reject empty texts.",
         "Leave empty parts out of the conversation.",
     ),
@@ -120,9 +120,10 @@ _CODES: Final = {
         "Do not use the number for billing.",
     ),
     "file-dropped": _Code(
-        "The gateway left a generated file out of its response.",
-        "The client's API has no form for files of this type.",
-        "Use a client of an API that has them.",
+        "A generated file was left out of the gateway's response, or of a later request.",
+        "The client's API has no form for files of this type; or the provider of the later request "
+        "is another one than that which created the file and stores it.",
+        "Use a client of an API that has such files, or continue with the same provider.",
     ),
     "file-without-content": _Code(
         "A generated file has no data, no absolute URL and no file id.",
@@ -146,8 +147,8 @@ _CODES: Final = {
     ),
     "hosted-tool-as-function": _Code(
         "A hosted tool was offered as a function.",
-        "The upstream does not have it, so the gateway's client has to run it.",
-        "Configure the gateway to leave such tools out if the client cannot run them.",
+        "The gateway's setting `OPENBRIDGE_HOSTED_TOOLS` is `function`: its client runs the tool.",
+        "If the client cannot run such tools, use another value of the setting.",
     ),
     "hosted-tool-as-text": _Code(
         "An earlier call of a hosted tool was sent as text.",
@@ -156,12 +157,13 @@ _CODES: Final = {
     ),
     "hosted-tool-dropped": _Code(
         "A tool run by the provider, or an earlier call of one, was left out.",
-        "The provider has no such tool, another provider ran it, or its result never came.",
+        "The provider has no such tool, another provider ran it, its result never came, or the "
+        "gateway's settings exclude it.",
         "Give the model a function that does the same, or use a provider that has the tool.",
     ),
     "http-engine": _Code(
         "Reports which HTTP library sent the request, and whether a proxy was used.",
-        "The HTTP options select an engine that differs from the usual one.",
+        "The client has `HttpOptions(debug=True)`.",
         _NOTHING,
     ),
     "incomplete-tool-call": _Code(
@@ -182,7 +184,8 @@ _CODES: Final = {
     ),
     "invalid-tool-arguments": _Code(
         "The arguments of a tool call are not a JSON object, or do not fit the tool.",
-        "The model wrote invalid JSON. The text is kept as it was received.",
+        "The model wrote invalid JSON, or an object that the tool does not accept. The text is "
+        "kept as it was received; APIs that accept only objects get an object that contains it.",
         "Give `repair_tool_call` to `generate`, or let the model see the error and try again.",
     ),
     "item-ids-dropped": _Code(
@@ -227,7 +230,8 @@ _CODES: Final = {
     ),
     "opaque-data-dropped": _Code(
         "A signature, encrypted reasoning or other opaque data was left out.",
-        "It is valid only for the model, account or deployment that created it.",
+        "It is valid only for the model, account or deployment that created it, or the gateway's "
+        "seal of it is damaged or was made with another key.",
         _SAME_PROVIDER,
     ),
     "parameter-out-of-range": _Code(
@@ -257,7 +261,8 @@ _CODES: Final = {
     ),
     "reasoning-budget-changed": _Code(
         "The token budget for reasoning was changed.",
-        "It is below the model's minimum, or not below `max_tokens`.",
+        "It is below the model's minimum, not below `max_tokens`, or the upstream of the gateway "
+        "has efforts instead of budgets.",
         "Raise `max_tokens`, or choose a budget in the range that the message names.",
     ),
     "reasoning-dropped": _Code(
@@ -267,7 +272,7 @@ _CODES: Final = {
     ),
     "reasoning-effort-changed": _Code(
         "The reasoning effort was changed to the nearest one that the model has.",
-        "Models have different words for effort.",
+        "Models accept different efforts, or only a number of tokens.",
         "Use an effort that the message names.",
     ),
     "reasoning-not-off": _Code(
@@ -400,7 +405,7 @@ _CODES: Final = {
     ),
     "source-dropped": _Code(
         "The gateway left a source out of its response.",
-        "The client's API has no place for sources without a citation.",
+        "The client's API has no place for sources that no text cites, or only for web pages.",
         "Use a client of another API if the sources matter.",
     ),
     "speaker-names-dropped": _Code(
@@ -444,8 +449,9 @@ _CODES: Final = {
         "Offer only that tool.",
     ),
     "tool-choice-emulated": _Code(
-        "A required tool call was enforced in another way.",
-        "The server cannot require a call; a response schema or offering only that tool does.",
+        "The tool choice was enforced in another way.",
+        "The server has no such choice. Only the required tool is offered, a response schema "
+        "enforces the call, or a tool that must not be called is left out.",
         _NOTHING,
     ),
     "tool-choice-weakened": _Code(
@@ -512,7 +518,7 @@ _CODES: Final = {
     "unknown-parameter": _Code(
         "A field of the gateway's request was left out.",
         "The API has no field of this name.",
-        "Check its spelling. Fields for the upstream can be passed on by the gateway's settings.",
+        "Check its spelling. `body` of an upstream in `openbridge.toml` adds fields to requests.",
     ),
     "unknown-provider": _Code(
         "Options of `provider_options` were left out.",
@@ -531,8 +537,8 @@ _CODES: Final = {
     ),
     "unsupported-schema-keyword": _Code(
         "A field of a tool's schema was left out.",
-        "The client's API has no form for it.",
-        "Write the schema without it.",
+        "It is a mark for OpenAI's own server, which other servers do not know.",
+        _NOTHING,
     ),
     "unsupported-tool": _Code(
         "A tool was left out.",
@@ -541,8 +547,8 @@ _CODES: Final = {
     ),
     "unsupported-tool-choice": _Code(
         "The tool choice was left out.",
-        "The model cannot be forced to call tools.",
-        "Ask for the call in the prompt, or use another model.",
+        "The choice is `none`, and the API cannot forbid calls of the tools that it is sent.",
+        "Send the request without tools.",
     ),
     "usage-missing": _Code(
         "The response is complete, but its tokens are unknown.",
