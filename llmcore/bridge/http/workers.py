@@ -36,7 +36,7 @@ _SOON_S: Final = 10.0
 _FIRST_DELAY_S: Final = 0.5
 _LONGEST_DELAY_S: Final = 30.0
 _PATIENCE_S: Final = 10.0
-"""Seconds that workers have to end after the time limit of their last responses."""
+"""Seconds that workers have to end after the time limits of their last responses."""
 _FAILED: Final = 70
 """The exit status of a worker that failed with an exception; EX_SOFTWARE of sysexits.h."""
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT)
@@ -70,6 +70,7 @@ class Supervisor:
     serve: Serve
     count: int
     shutdown_s: float
+    """How long a worker that is stopped waits for responses, and then for background ones."""
     _workers: list[_Worker] = field(init=False, factory=list)
     _ready: tuple[int, int] = field(init=False, factory=os.pipe)
     """A pipe to which each worker writes a byte once it accepts connections."""
@@ -135,7 +136,7 @@ class Supervisor:
 
     def _wait_for_all(self, received: int) -> None:
         """Wait until all workers have ended; those that do not are killed."""
-        end = self._stopping_since + self.shutdown_s + _PATIENCE_S
+        end = self._stopping_since + 2 * self.shutdown_s + _PATIENCE_S
         while any(worker.pid for worker in self._workers):
             readable, _, _ = select.select([received], [], [], 0.5)
             self._passed_on(_read_signals(received) if readable else [])

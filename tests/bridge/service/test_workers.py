@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -148,6 +149,35 @@ def test_a_worker_that_cannot_start_ends_the_others(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "ConfigurationError: a worker could not start" in done.stderr
+
+
+def test_workers_have_time_for_responses_and_then_for_background_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each may take `shutdown_s`; only after both is a worker killed."""
+    clock = [1000.0]
+    sent: list[tuple[signal.Signals, float]] = []
+
+    def wait(*_: object) -> tuple[list[int], list[int], list[int]]:
+        clock[0] += 0.5
+        return [], [], []
+
+    def send(supervisor: workers_module.Supervisor, which: signal.Signals) -> None:
+        sent.append((which, clock[0] - 1000.0))
+        if which is signal.SIGKILL:
+            supervisor._workers.clear()
+
+    monkeypatch.setattr(workers_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(workers_module, "select", SimpleNamespace(select=wait))
+    monkeypatch.setattr(workers_module.Supervisor, "_send", send)
+    monkeypatch.setattr(workers_module.Supervisor, "_reaped", lambda _: {})
+    supervisor = workers_module.Supervisor(lambda _: None, 1, 100.0)
+    supervisor._workers = [workers_module._Worker(pid=1)]
+    supervisor._stop(signal.SIGTERM)
+    supervisor._wait_for_all(0)
+
+    assert [which for which, _ in sent] == [signal.SIGTERM, signal.SIGKILL]
+    assert 200 < sent[1][1] < 220
 
 
 def test_workers_that_die_soon_are_started_ever_later() -> None:
