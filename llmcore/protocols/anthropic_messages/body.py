@@ -23,6 +23,7 @@ from llmcore.protocols.anthropic_messages.names import (
     PARAMETERS,
     PROTOCOL_ID,
     SERVICE_TIERS,
+    THINKING_BLOCKS,
     MessageParam,
     MessagesBody,
 )
@@ -312,8 +313,6 @@ def _named_betas(options: JsonObject) -> Iterator[str]:
 
 # -- how much to think
 
-_TYPES = ("thinking", "redacted_thinking")
-
 
 def lower_reasoning(
     request: LLMRequest, options: JsonObject, rules: ClaudeRules, diagnostics: Diagnostics
@@ -360,4 +359,4 @@ def _continues_without_thinking(messages: Sequence[MessageParam]) -> bool:
         return False
     if not any(block.get("type") == "tool_result" for block in messages[-1]["content"]):
         return False
-    return messages[-2]["content"][0].get("type") not in _TYPES
+    return messages[-2]["content"][0].get("type") not in THINKING_BLOCKS

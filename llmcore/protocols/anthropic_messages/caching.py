@@ -10,7 +10,12 @@ thinking or on empty text. `llmcore.protocols.caching` shows where they stand.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.anthropic_messages.names import RESULT_SUFFIX, Block, MessagesBody
+from llmcore.protocols.anthropic_messages.names import (
+    RESULT_SUFFIX,
+    THINKING_BLOCKS,
+    Block,
+    MessagesBody,
+)
 from llmcore.protocols.caching import (
     SECTIONS,
     CacheCandidate,
@@ -90,7 +95,7 @@ def _ttl(item: Block) -> CacheTtl | None:
 def _takes_mark(block: Block) -> bool:
     """Return whether a block can be marked; an unknown type only if its author marked it."""
     kind = str(block.get("type"))
-    if kind in ("thinking", "redacted_thinking"):
+    if kind in THINKING_BLOCKS:
         return False
     if kind == "text":
         return bool(str(block.get("text")).strip())

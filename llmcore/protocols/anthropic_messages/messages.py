@@ -21,6 +21,7 @@ from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
     PROTOCOL_ID,
     RESULT_SUFFIX,
+    THINKING_BLOCKS,
     Block,
     MessageParam,
 )
@@ -361,12 +362,21 @@ def _is_text(block: Block) -> bool:
 def _fix_trailing_assistant(
     messages: list[MessageParam], target: MessagesTarget, diagnostics: Diagnostics
 ) -> None:
-    """Make *messages* end as the model accepts it where the assistant's text comes last.
+    """Make *messages* end as the model accepts it where the assistant comes last.
 
-    Tools that the API runs may go on.
+    Tools that the API runs may go on. Thinking comes last where what followed it was left out.
     """
-    block = messages[-1]["content"][-1]
-    if messages[-1]["role"] != "assistant" or not _is_text(block):
+    content = messages[-1]["content"]
+    if messages[-1]["role"] != "assistant":
+        return
+    while content and content[-1].get("type") in THINKING_BLOCKS:
+        content.pop()
+        diagnostics.dropped("reasoning-dropped", "a response may not end with reasoning")
+    if not content:
+        messages.pop()
+        return
+    block = content[-1]
+    if not _is_text(block):
         return
     text, added = fix_trailing_text(block["text"], target.rules, diagnostics)
     block["text"] = text

@@ -107,5 +107,8 @@ TOOL_CALL_TYPES: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 RESULT_SUFFIX: Final = "_tool_result"
 """How the types of blocks end that hold results of the provider's tools."""
 
+THINKING_BLOCKS: Final = frozenset({"thinking", "redacted_thinking"})
+"""The types of blocks of thinking."""
+
 FALLBACK: Final = "fallback"
 """Blocks at which another model continues a response that the one before it declined."""

@@ -580,6 +580,23 @@ def test_files_in_responses_are_left_out() -> None:
     assert codes(asked) == [("unsupported-content", "messages[1].content[1]")]
 
 
+@pytest.mark.parametrize(
+    "thought", [ReasoningPart("", encrypted="ee"), ReasoningPart("t", signature="s")]
+)
+def test_thinking_does_not_end_the_messages_where_what_followed_it_is_left_out(
+    thought: ReasoningPart,
+) -> None:
+    """The API refuses it."""
+    said = Message.assistant(thought, ImagePart(data=PNG))
+    asked = ask(messages=[Message.user("a"), said])
+
+    assert messages(asked) == [{"role": "user", "content": [text("a")]}]
+    assert codes(asked) == [
+        ("unsupported-content", "messages[1].content[1]"),
+        ("reasoning-dropped", "messages[1]"),
+    ]
+
+
 def test_a_beginning_of_the_response_ends_without_space() -> None:
     """The API refuses white space at the end of a response that it is to continue."""
     asked = ask(messages=[Message.user("a"), Message.assistant("The response is ")])
