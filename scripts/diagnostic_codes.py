@@ -121,8 +121,8 @@ _CODES: Final = {
     ),
     "file-dropped": _Code(
         "A generated file was left out of the gateway's response, or of a later request.",
-        "The client's API has no form for files of this type; or the provider of the later request "
-        "is another one than that which created the file and stores it.",
+        "The client's API has no form for files of this type; or the file is stored by the "
+        "provider that created it, and the later request goes to another one.",
         "Use a client of an API that has such files, or continue with the same provider.",
     ),
     "file-without-content": _Code(
