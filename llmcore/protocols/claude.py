@@ -362,6 +362,18 @@ def fix_trailing_text(text: str, rules: ClaudeRules, diagnostics: Diagnostics) -
     return text, CONTINUE_TEXT
 
 
+def remove_trailing_thinking(
+    content: list[_Block], is_thinking: Callable[[_Block], bool], diagnostics: Diagnostics
+) -> None:
+    """Remove the thinking that *content*, that of the last message, ends with.
+
+    The API refuses it. It stands there where what followed it was left out.
+    """
+    while content and is_thinking(content[-1]):
+        content.pop()
+        diagnostics.dropped("reasoning-dropped", "a response may not end with reasoning")
+
+
 # -- results of failed tools ----------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ from llmcore.protocols.anthropic_messages.parts import (
 )
 from llmcore.protocols.anthropic_messages.turns import with_results_alone, without_unfinished
 from llmcore.protocols.caching import cache_mark
-from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
+from llmcore.protocols.claude import ClaudeRules, fix_trailing_text, remove_trailing_thinking
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
@@ -352,6 +352,10 @@ def _texts(draft: _Draft) -> list[Block]:
     return texts
 
 
+def _is_thinking(block: Block) -> bool:
+    return block.get("type") in THINKING_BLOCKS
+
+
 def _is_text(block: Block) -> bool:
     return block.get("type") == "text" and isinstance(block.get("text"), str)
 
@@ -364,14 +368,12 @@ def _fix_trailing_assistant(
 ) -> None:
     """Make *messages* end as the model accepts it where the assistant comes last.
 
-    Tools that the API runs may go on. Thinking comes last where what followed it was left out.
+    Tools that the API runs may go on.
     """
     content = messages[-1]["content"]
     if messages[-1]["role"] != "assistant":
         return
-    while content and content[-1].get("type") in THINKING_BLOCKS:
-        content.pop()
-        diagnostics.dropped("reasoning-dropped", "a response may not end with reasoning")
+    remove_trailing_thinking(content, _is_thinking, diagnostics)
     if not content:
         messages.pop()
         return

@@ -33,7 +33,7 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_reasoning_part,
     lower_result,
 )
-from llmcore.protocols.claude import fix_trailing_text
+from llmcore.protocols.claude import fix_trailing_text, remove_trailing_thinking
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.schema.content import (
     AudioPart,
@@ -103,7 +103,7 @@ def lower_messages(
         *({"text": text} for text in instructions),
     ]
     messages = _joined(messages)
-    if target.rules.family == "claude" and messages:
+    if messages:
         _fix_trailing_assistant(messages, target, diagnostics.at(repaired.paths[-1]))
     return ConversePrompt(system=system, messages=messages)
 
@@ -207,10 +207,16 @@ def _lower_assistant_part(
 def _fix_trailing_assistant(
     messages: list[ConverseMessage], target: ConverseTarget, diagnostics: Diagnostics
 ) -> None:
-    """Make *messages* end as Claude accepts it where the assistant's text comes last."""
+    """Make *messages* end as the model accepts it where the assistant comes last."""
     content = messages[-1]["content"]
+    if messages[-1]["role"] != "assistant":
+        return
+    remove_trailing_thinking(content, lambda block: "reasoningContent" in block, diagnostics)
+    if not content:
+        messages.pop()
+        return
     index = len(content) - 1 - ("cachePoint" in content[-1])
-    if messages[-1]["role"] != "assistant" or not isinstance(content[index].get("text"), str):
+    if target.rules.family != "claude" or not isinstance(content[index].get("text"), str):
         return
     text, added = fix_trailing_text(content[index]["text"], target.rules.claude_rules, diagnostics)
     content[index] = {"text": text}

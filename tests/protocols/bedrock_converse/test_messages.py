@@ -439,6 +439,18 @@ def test_media_that_cannot_be_sent_is_replaced(part: Any) -> None:
     assert isinstance(refused(ask(messages=[Message.user(part)])), InvalidRequestError)
 
 
+def test_reasoning_does_not_end_the_messages_where_what_followed_it_is_left_out() -> None:
+    """The service refuses it."""
+    said = answer(ReasoningPart("t", signature="c2ln"), ImagePart(data=PNG))
+    asked = ask(messages=[Message.user("a"), said])
+
+    assert [one["role"] for one in messages(asked)] == ["user"]
+    assert codes(asked) == [
+        ("unsupported-content", "messages[1].content[1]"),
+        ("reasoning-dropped", "messages[1]"),
+    ]
+
+
 def test_details_and_names_are_not_lost_in_silence() -> None:
     """Fields that the service lacks are reported."""
     turn = Message.user(ImagePart(data=PNG, detail="high"), name="Ann")
