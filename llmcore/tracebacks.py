@@ -5,7 +5,7 @@ for the call that failed. In Python's development mode (`python -X dev`) all fra
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Final
 
@@ -24,11 +24,11 @@ def remove_own_frames(error: BaseException) -> None:
         one.__traceback__ = _from_other_code(one.__traceback__)
 
 
-def remove_frames(error: BaseException) -> None:
-    """Remove all frames of *error*, which another library has raised, and of its causes."""
+def remove_frames(errors: Iterable[BaseException]) -> None:
+    """Remove all frames of *errors*, which another library has raised."""
     if sys.flags.dev_mode:
         return
-    for one in _with_causes(error):
+    for one in errors:
         one.__traceback__ = None
 
 

@@ -2,6 +2,8 @@
 
 import errno
 from collections.abc import Iterator
+from inspect import currentframe
+from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -51,8 +53,8 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
     detail = _detail(error, names)
     cause = None if "ClientResponseError" in names else error  # it shows the request's headers
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError):
-        remove_frames(error)
-    root = error.__cause__ or error.__context__
+        remove_frames(_chain(error))
+    root = next(islice(_chain(error), 1, None), None)
     refused = isinstance(root, OSError) and not isinstance(root, TimeoutError)
     if ("TimeoutException" in names and not refused) or isinstance(error, TimeoutError):
         code = next((_TIMEOUT_NAMES[name] for name in names if name in _TIMEOUT_NAMES), "read")
@@ -74,7 +76,21 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield *error* and its causes, the outermost first."""
     while error is not None:
         yield error
-        error = error.__cause__ or error.__context__
+        context = error.__context__
+        error = error.__cause__ or (None if _is_handled_by_caller(context) else context)
+
+
+def _is_handled_by_caller(error: BaseException | None) -> bool:
+    """Return whether *error* was caught by a function that made this call while handling it.
+
+    Python makes it the context of the first error within the call, which it did not cause.
+    """
+    if error is None or error.__traceback__ is None:
+        return False
+    caught_in, frame = error.__traceback__.tb_frame, currentframe()
+    while frame is not None and frame is not caught_in:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _is_of_files(error: Exception) -> bool:

@@ -139,6 +139,33 @@ def test_errors_of_other_code_keep_their_class() -> None:
     assert isinstance(translate(OSError("broken"), wanted), NetworkError)
 
 
+async def test_an_exception_that_the_caller_handles_is_no_cause_of_a_failure() -> None:
+    """Python makes it the context; its frames and its text are the caller's own."""
+    wanted = HttpRequest(method="GET", url="https://api.example/v1", headers={})
+
+    async def failing() -> None:
+        raise OSError
+
+    async def call() -> Exception:
+        try:
+            await failing()
+        except OSError as error:
+            return translate(error, wanted)
+        raise AssertionError
+
+    try:
+        int("the caller's own")
+    except ValueError as handled:
+        failure = await call()
+        kept = handled.__traceback__
+
+    assert kept is not None
+    assert "the caller's own" not in str(failure)
+    assert isinstance(failure, NetworkError)
+    assert failure.__cause__ is not None
+    assert failure.__cause__.__traceback__ is None
+
+
 @pytest.mark.parametrize("fault", [errno.EMFILE, errno.ENFILE])
 def test_too_many_open_files_are_not_called_a_fault_of_the_server(fault: int) -> None:
     """The message names the limit, not the address."""
