@@ -139,13 +139,15 @@ def further_models(body: JsonObject) -> tuple[str, ...]:
 
 def _names(value: JsonValue) -> Iterator[str]:
     """Yield the names in `"m"`, `["m"]`, `[{"model": "m"}]` and LiteLLM's `[{"m": ["n"]}]`."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _names(item)
-    elif isinstance(value, dict):
-        yield from _names(value["model"] if "model" in value else [*value.values()])
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            pending += reversed(value)
+        elif isinstance(value, dict):
+            pending += [value["model"]] if "model" in value else value.values()
 
 
 def _is_safe(model: str) -> bool:

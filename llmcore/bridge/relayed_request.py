@@ -8,14 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from attrs import field
+from attrs import field, fields
 
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.sealer import PREFIX as SEAL
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
 from llmcore.routes.auth import AuthContext
-from llmcore.routes.endpoint import EndpointContext
-from llmcore.routes.http_request import with_query
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -152,16 +150,8 @@ class _RelayRoute(Route[Any]):
     @classmethod
     def over(cls, route: Route[Any], protocol: Protocol[Any, Any, Any]) -> Self:
         """Return *route* with *protocol*, which makes the bodies of relayed requests."""
-        return cls(
-            id=route.id,
-            provider=route.provider,
-            protocol=protocol,
-            endpoint=route.endpoint,
-            auth=route.auth,
-            framing=route.framing,
-            transport=route.transport,
-            defaults=route.defaults,
-        )
+        kept = {entry.name: getattr(route, entry.name) for entry in fields(Route) if entry.init}
+        return cls(**{**kept, "protocol": protocol})
 
     def prepare(
         self,
@@ -177,46 +167,39 @@ class _RelayRoute(Route[Any]):
         are prepared anew.
         """
         overlay = request.http
-        if rejected or context.shown or overlay.headers or overlay.query or not self.auth.repeats:
-            return self._anew(request, streaming, context, rejected)
-        key = self._signed_by(streaming, context)
-        before = self._prepared.get(key)
+        is_own = overlay.headers or overlay.query or not self.auth.repeats
+        key = None if rejected or context.shown or is_own else self._signed_by(streaming, context)
+        before = None if key is None else self._prepared.get(key)
         if before is not None:
             return self._with_body_of(request, before, context)
-        prepared = self._anew(request, streaming, context)
+        prepared = Route.prepare(
+            self, request, streaming=streaming, context=context, rejected=rejected
+        )
+        if key is None:
+            return prepared
         if isinstance(prepared, Success) and not prepared.value.request.http.body:
             if len(self._prepared) >= _PREPARED:
                 self._prepared.clear()
             self._prepared[key] = _without_body(prepared.value)
         return prepared
 
-    def _anew(
-        self,
-        request: LLMRequest,
-        streaming: bool,
-        context: AuthContext,
-        rejected: Collection[str] = (),
-    ) -> Result[PreparedRequest[Any], LLMError]:
-        return Route.prepare(self, request, streaming=streaming, context=context, rejected=rejected)
-
     def _with_body_of(
         self, request: LLMRequest, before: PreparedRequest[Any], context: AuthContext
     ) -> Result[PreparedRequest[Any], LLMError]:
         """Return *before* with the body of *request*, and the address that it has now."""
-        streaming = before.streaming
-        built = self.protocol.body.build(request, streaming)
-        if not isinstance(built, Success) or built.value.headers or built.value.diagnostics:
-            return self._anew(request, streaming, context)
-        body = built.value.body
-        where = EndpointContext(
-            model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
-        )
-        url = self.endpoint.url(where)
-        if not isinstance(url, Success):
-            return url
-        address = with_query(url.value, before.request.http.query)
-        http = changed(before.http, url=address, body=json.dumps(body))
-        return Success(changed(before, http=http, body=body))
+
+        def complete(built: Built[Any]) -> Result[PreparedRequest[Any], LLMError]:
+            body = built.body
+            url = self._address(before.request, body, before.streaming, context)
+            return url.map(
+                lambda address: changed(
+                    before,
+                    http=changed(before.http, url=address, body=json.dumps(body)),
+                    body=body,
+                )
+            )
+
+        return self.protocol.body.build(request, before.streaming).bind(complete)
 
 
 def _without_body(prepared: PreparedRequest[Any]) -> PreparedRequest[Any]:

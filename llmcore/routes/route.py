@@ -281,10 +281,8 @@ class Route(NotPickled, Generic[Body_co]):
         )
         match self.protocol.body.build(self.defaults.applied_to(probe), False):
             case Success(built):
-                diagnostics = built.diagnostics
-                return not any(
-                    n.path == "tool_choice" and n.action == "dropped" for n in diagnostics
-                )
+                dropped = {note.path for note in built.diagnostics if note.action == "dropped"}
+                return "tool_choice" not in dropped
             case Failure(error):
                 return not isinstance(error, UnsupportedToolChoiceError)
 
@@ -394,26 +392,27 @@ class Route(NotPickled, Generic[Body_co]):
             return Failure(InvalidRequestError(f"strict request cannot be sent as it is: {text}"))
         native = cast("JsonObject", built.body)
         body = merge_json(native, request.http.body) if request.http.body else native
-        where = EndpointContext(
-            model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
+        signed = self._address(request, body, streaming, context).bind(
+            lambda url: self._request_to(url, json.dumps(body), request, built, streaming, context)
         )
-
-        url = self.endpoint.url(where)
-        if isinstance(url, Failure):
-            return url
-        address = with_query(url.value, request.http.query)
-        signed = self._request_to(address, json.dumps(body), request, built, streaming, context)
-        if isinstance(signed, Failure):
-            return signed
-        return Success(
-            PreparedRequest(
-                http=signed.value.request,
+        return signed.map(
+            lambda done: PreparedRequest(
+                http=done.request,
                 body=cast("Body_co", body),
-                diagnostics=(*built.diagnostics, *signed.value.diagnostics),
+                diagnostics=(*built.diagnostics, *done.diagnostics),
                 streaming=streaming,
                 request=request,
             )
         )
+
+    def _address(
+        self, request: LLMRequest, body: JsonObject, streaming: bool, context: AuthContext
+    ) -> Result[str, LLMError]:
+        """Return the URL of *request*, its query included."""
+        where = EndpointContext(
+            model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
+        )
+        return self.endpoint.url(where).map(lambda url: with_query(url, request.http.query))
 
     def _request_to(
         self,
