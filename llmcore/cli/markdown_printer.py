@@ -187,7 +187,7 @@ def _live(console: "Console", shown: "RenderableType", *, refresh: bool = False)
 def formatted(console: "Console", text: str) -> "list[list[Segment]]":
     """Return the lines of the Markdown *text* for the width of *console*.
 
-    There are no empty lines around them. All of the text is shown: HTML and the addresses of links
+    Empty lines around them are left out. All of the text is shown: HTML and the addresses of links
     and images as they are written, and each line end as one.
     """
     from rich.markdown import Markdown
