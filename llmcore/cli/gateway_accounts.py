@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of_store(args)
     if settings.state.backend == "memory":
         raise ConfigurationError(
-            "the state of this gateway is in its memory (OPENBRIDGE_STATE_BACKEND): no other "
-            "program can read it"
+            f"the state of this gateway is in its memory ({settings.place_of('STATE_BACKEND')}): "
+            "no other program can read it"
         )
     ledger = ledger_for(settings)
     try:

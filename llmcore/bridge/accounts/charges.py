@@ -262,7 +262,7 @@ class Accounts:
                 tier = request.generation.service_tier
                 largest = prices.largest_cost(target, tokens, time.time(), tier)
                 if largest is None:
-                    raise _unpriced(target)
+                    raise _unpriced(target, prices.place)
                 cost = max(cost, largest)
         return _Expected(*tokens, cost)
 
@@ -443,12 +443,11 @@ def _refusal(excess: ExceededMeter) -> FrontError:
     )
 
 
-def _unpriced(target: UpstreamModel) -> FrontError:
+def _unpriced(target: UpstreamModel, place: str) -> FrontError:
     return FrontError(
         status=403,
         message=f"no price is known for {target.label!r}, so a budget in US dollars cannot be "
-        "kept: set its price ([prices] of openbridge.toml, or OPENBRIDGE_PRICES_PATH), or use a "
-        "budget in tokens",
+        f"kept: set its price ({place}), or use a budget in tokens",
         type="permission_error",
         code="model_not_priced",
     )

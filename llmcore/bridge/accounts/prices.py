@@ -35,6 +35,8 @@ class PriceList:
     """The provider of each upstream of the configuration file."""
     output_tokens: int | None = None
     """The output that is expected of requests without a limit; None is the model's own limit."""
+    place: str = ""
+    """Where the prices of further models are to be set, for errors."""
 
     def _seller(self, target: UpstreamModel) -> str:
         """Return the upstream of *target* if it has a price of its own, else its provider."""
@@ -111,7 +113,17 @@ def price_list(settings: GatewaySettings) -> PriceList:
         models=(*listed, *read_prices(accounts.prices_path)),
         providers={upstream.name: upstream.provider for upstream in settings.tables.upstreams},
         output_tokens=accounts.output_tokens,
+        place=_place(settings),
     )
+
+
+def _place(settings: GatewaySettings) -> str:
+    """Return where prices are to be set: [prices] and the file of prices exclude each other."""
+    if settings.accounts.prices_path is not None:
+        return f"the file at {settings.place_of('PRICES_PATH')}"
+    if settings.config_path is not None:
+        return f"[prices] of {settings.config_path.name}"
+    return "[prices] of openbridge.toml, or the file at OPENBRIDGE_PRICES_PATH"
 
 
 def nano(usd: float) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 from attrs import Factory, field, fields, frozen
 
 from llmcore.bridge.configuration.tables import FileTables
-from llmcore.bridge.configuration.values import MOST, Values
+from llmcore.bridge.configuration.values import MOST, Values, place_of
 from llmcore.fronts.front import FRONT_IDS
 
 StateBackend = Literal["sqlite", "memory", "redis", "postgres"]
@@ -300,6 +300,10 @@ class GatewaySettings:
     def shares_state(self) -> bool:
         """Whether other processes use the same store."""
         return self.workers > 1 or self.state.backend in ("redis", "postgres")
+
+    def place_of(self, name: str) -> str:
+        """Return where the setting of the variable `OPENBRIDGE_<name>` is, or is to be set."""
+        return place_of(name, self.environ, self.config_path)
 
     @property
     def folder(self) -> Path:

@@ -78,6 +78,17 @@ def file_keys(name: str) -> tuple[str, str]:
     return section, name.removeprefix(f"{section.upper()}_").lower()
 
 
+def place_of(name: str, environ: Mapping[str, str], file: Path | None) -> str:
+    """Return where the setting *name* is, or is to be set, such as `state.path in openbridge.toml`.
+
+    It is its variable where *environ* has one, or where there is no *file*.
+    """
+    variable = f"{_PREFIX}{name}"
+    if file is None or environ.get(variable, "").strip():
+        return variable
+    return f"{dotted(file_keys(name))} in {file.name}"
+
+
 @frozen
 class _Given:
     """A setting that was given."""
@@ -135,13 +146,9 @@ class Values:
         return f"{_PREFIX}{name}" if setting is None else setting.label
 
     def place_for(self, name: str) -> str:
-        """Return where to set the setting, such as `state.redis_url in openbridge.toml`.
-
-        Without a file it is the variable.
-        """
-        if self.document is None:
-            return f"{_PREFIX}{name}"
-        return f"{dotted(file_keys(name))} in {self.document.path.name}"
+        """Return where to set the setting, as `place_of` does."""
+        file = None if self.document is None else self.document.path
+        return place_of(name, self.environ, file)
 
     @_recorded
     def text(self, name: str) -> str | None:

@@ -134,8 +134,10 @@ def _caller(digest: str, name: str = "") -> Caller:
 class AdminKey:
     """The key of the operations that manage keys."""
 
-    def __init__(self, key: str | None) -> None:
+    def __init__(self, key: str | None, setting: str) -> None:
+        """Admit callers with *key*; errors name its *setting*."""
         self._key = key
+        self._setting = setting
 
     @property
     def is_set(self) -> bool:
@@ -145,7 +147,7 @@ class AdminKey:
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """Return the admin. Raises FrontError: 404 without an admin key, 401 for another key."""
         if self._key is None:
-            message = "keys are not managed over HTTP here: set OPENBRIDGE_ADMIN_KEY"
+            message = f"keys are not managed over HTTP here: set {self._setting}"
             raise FrontError(status=404, message=message, code="unknown_url")
         key = self._key.encode()
         sent = [text.encode("latin-1", "replace") for text in _shown(headers, {})]
@@ -269,7 +271,7 @@ class AccessMiddleware:
         self._settings, accounts = settings, settings.accounts
         lookup = service.accounts.lookup if accounts.issued_keys else None
         self._keys = Keys(settings.client_api_keys, lookup, service.client_keys)
-        self._admin = AdminKey(accounts.admin_key)
+        self._admin = AdminKey(accounts.admin_key, settings.place_of("ADMIN_KEY"))
         if settings.limits.rate_per_minute != self._rates.per_minute:
             self._rates = CallerRates(settings.limits.rate_per_minute)
         self._allowed_hosts = settings.allowed_hosts

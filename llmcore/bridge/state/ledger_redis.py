@@ -134,9 +134,15 @@ return 0
 class RedisLedger:
     """A ledger in Redis, which any number of machines share."""
 
-    def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        setting: str = "OPENBRIDGE_REDIS_URL",
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self._clock = clock
-        self._connections = RedisConnections(url, stored="the store of accounts")
+        self._connections = RedisConnections(url, stored="the store of accounts", setting=setting)
         client = self._connections.client
         self._scripts: Mapping[str, Any] = {
             script: client.register_script(_COMMON % PREFIX + script)

@@ -77,8 +77,8 @@ where name = ? and value = ? and expires > now() returning name
 class PostgresResponseStore:
     """A store in PostgreSQL. Each call runs in a thread, so any event loop may use it."""
 
-    def __init__(self, url: str, *, ttl_s: float) -> None:
-        self._db = PostgresDatabase(url, setting="OPENBRIDGE_POSTGRES_URL", tables=_TABLES)
+    def __init__(self, url: str, *, ttl_s: float, setting: str = "OPENBRIDGE_POSTGRES_URL") -> None:
+        self._db = PostgresDatabase(url, setting=setting, tables=_TABLES)
         self._ttl_s = ttl_s
         self._threads = anyio.CapacityLimiter(_THREADS)
 

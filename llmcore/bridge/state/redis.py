@@ -55,12 +55,15 @@ class RedisConnections:
     requests do not wait for it one after another.
     """
 
-    def __init__(self, url: str, *, stored: str) -> None:
-        """Connect to *url* at the first use; errors name what is *stored* there."""
+    def __init__(self, url: str, *, stored: str, setting: str) -> None:
+        """Connect to *url* at the first use; errors name what is *stored* there.
+
+        Raises ConfigurationError, which names the *setting*, for a URL that cannot be used.
+        """
         self._stored = stored
         self.client = connect(
             url,
-            setting="OPENBRIDGE_REDIS_URL",
+            setting=setting,
             connect_s=_CONNECT_S,
             reply_s=_REPLY_S,
             retries=1,  # what is sent is idempotent
@@ -91,9 +94,9 @@ class RedisConnections:
 class RedisResponseStore:
     """A store in Redis. Each call runs in a thread, so any event loop may use it."""
 
-    def __init__(self, url: str, *, ttl_s: float) -> None:
+    def __init__(self, url: str, *, ttl_s: float, setting: str = "OPENBRIDGE_REDIS_URL") -> None:
         self._ttl_ms = math.ceil(ttl_s * 1000)
-        self._connections = RedisConnections(url, stored="the response store")
+        self._connections = RedisConnections(url, stored="the response store", setting=setting)
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     async def check(self) -> None:

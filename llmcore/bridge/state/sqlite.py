@@ -106,9 +106,11 @@ class SqliteResponseStore:
         ttl_s: float,
         max_entries: int,
         max_bytes: int,
+        setting: str = "OPENBRIDGE_STATE_PATH",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._file = SqliteFile(path, LAYOUT, patience_s=_BUSY_S)
+        self._setting = setting
         self._ttl_s = ttl_s
         self._max_entries = max_entries
         self._max_bytes = max_bytes
@@ -279,7 +281,7 @@ class SqliteResponseStore:
         try:
             return self._file.run(committed)
         except ForeignFileError as error:
-            message = f"OPENBRIDGE_STATE_PATH is not a response store: {error}"
+            message = f"{self._setting} is not a response store: {error}"
             raise StateUnavailableError(message) from error
         except (sqlite3.Error, OSError) as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:

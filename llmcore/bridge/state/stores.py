@@ -30,18 +30,25 @@ def store_for(settings: GatewaySettings) -> ResponseStore:
     entries, size = state.max_entries or most, state.max_bytes or most_bytes
     match state.backend:
         case "sqlite":
-            path = state.path or _default_path(settings)
-            return SqliteResponseStore(path, ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
+            return SqliteResponseStore(
+                state.path or _default_path(settings),
+                ttl_s=state.ttl_s,
+                max_entries=entries,
+                max_bytes=size,
+                setting=settings.place_of("STATE_PATH"),
+            )
         case "memory":
             return MemoryResponseStore(ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
         case "redis":
             from llmcore.bridge.state.redis import RedisResponseStore
 
-            return RedisResponseStore(state.redis_url or "", ttl_s=state.ttl_s)
+            place = settings.place_of("REDIS_URL")
+            return RedisResponseStore(state.redis_url or "", ttl_s=state.ttl_s, setting=place)
         case "postgres":
             from llmcore.bridge.state.postgres import PostgresResponseStore
 
-            return PostgresResponseStore(state.postgres_url or "", ttl_s=state.ttl_s)
+            place = settings.place_of("POSTGRES_URL")
+            return PostgresResponseStore(state.postgres_url or "", ttl_s=state.ttl_s, setting=place)
 
 
 def effective_state(settings: GatewaySettings) -> Mapping[str, object]:
@@ -83,16 +90,16 @@ def ledger_for(settings: GatewaySettings) -> Ledger:
         case "redis":
             from llmcore.bridge.state.ledger_redis import RedisLedger
 
-            return RedisLedger(state.redis_url or "")
+            return RedisLedger(state.redis_url or "", setting=settings.place_of("REDIS_URL"))
         case "postgres":
-            url, setting = state.postgres_url or "", "OPENBRIDGE_POSTGRES_URL"
+            url, setting = state.postgres_url or "", settings.place_of("POSTGRES_URL")
             return ledger_sql.SqlLedger(ledger_sql.PostgresLedgerDatabase(url, setting=setting))
         case "memory":
             path = None
         case "sqlite":
             path = _accounts_path(settings)
     return ledger_sql.SqlLedger(
-        ledger_sql.SqliteLedgerDatabase(path, setting="OPENBRIDGE_STATE_PATH")
+        ledger_sql.SqliteLedgerDatabase(path, setting=settings.place_of("STATE_PATH"))
     )
 
 
@@ -122,4 +129,5 @@ def _accounts_path(settings: GatewaySettings) -> Path:
 
 
 def _default_path(settings: GatewaySettings) -> Path:
-    return data_dir(settings.environ, variable="OPENBRIDGE_STATE_PATH") / "openbridge.sqlite3"
+    folder = data_dir(settings.environ, variable=settings.place_of("STATE_PATH"))
+    return folder / "openbridge.sqlite3"

@@ -78,8 +78,8 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
         if entry is None or entry.state == "running":
             raise _not_found(f"there is no request {call.path['id'][:80]!r} that has ended")
         if entry.recording is None:
-            message = "the exchange was not recorded (OPENBRIDGE_UI_RECORD), or is no longer kept"
-            raise _not_found(message)
+            place = service.settings.place_of("UI_RECORD")
+            raise _not_found(f"the exchange was not recorded ({place}), or is no longer kept")
         return cast("JsonObject", await _document(service, entry, entry.recording))
 
     async def status(_call: OperationRequest) -> JsonObject:

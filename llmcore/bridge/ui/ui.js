@@ -206,7 +206,7 @@ async function inspect(one) {
   if (!one.recorded) {
     content.append(h("section", { class: "exchange" }, h("h2", {}, [one.id, one.model].filter(Boolean).join(" · ")), facts(one),
       h("p", { class: "dim" }, one.state === "running" ? "The request is running: its content can be shown when it has ended."
-        : "The content of this request is not kept. With OPENBRIDGE_UI_RECORD=true, the gateway keeps requests and responses.")));
+        : "The content of this request is not kept. With OPENBRIDGE_UI_RECORD=true, or ui_record = true in [server] of openbridge.toml, the gateway keeps requests and responses.")));
     return;
   }
   try {

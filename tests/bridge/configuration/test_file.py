@@ -1,15 +1,19 @@
 """`openbridge.toml` beside variables: sections, precedence, and what is refused."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from llmcore.bridge.accounts.prices import price_list
 from llmcore.bridge.configuration.document import parse_document
 from llmcore.bridge.configuration.reading import find_config, settings_from, settings_of
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
 from llmcore.bridge.model_map import ModelPool, UpstreamModel, model_map_of
 from llmcore.bridge.pools.providers import upstreams_from
+from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.schema.errors import ConfigurationError
 
 
@@ -91,6 +95,39 @@ def test_what_is_missing_is_named_as_it_is_set(
         read(file, **local)
     with pytest.raises(ConfigurationError, match=f"OPENBRIDGE_{missing}"):
         settings_of({**local, **{f"OPENBRIDGE_{n}": v for n, v in variables.items()}}, None)
+
+
+def test_errors_of_a_running_gateway_name_a_setting_where_it_is() -> None:
+    """The key of the file, or the variable that takes precedence over it."""
+    file = '[state]\nbackend = "redis"\nredis_url = "redis://:secret@h:port"\n'
+    cases = {
+        "state.redis_url in openbridge.toml is not": read(file),
+        "OPENBRIDGE_REDIS_URL is not": read(file, OPENBRIDGE_REDIS_URL="redis://:secret@h:p"),
+    }
+    for message, settings in cases.items():
+        for open_store in (store_for, ledger_for):
+            with pytest.raises(ConfigurationError, match=f"^{message}") as caught:
+                open_store(settings)
+            assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "variables", "place"),
+    [
+        ("", {}, r"\[prices\] of openbridge\.toml"),
+        ("[budgets]\nprices_path = 'p.json'", {}, "file at budgets.prices_path in openbridge.toml"),
+        ("", {"OPENBRIDGE_PRICES_PATH": "p.json"}, "file at OPENBRIDGE_PRICES_PATH"),
+    ],
+)
+def test_the_place_of_prices_is_named_as_it_is_configured(
+    file: str, variables: dict[str, str], place: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """In the error of a model without a price."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.json").write_text("{}")
+    document = parse_document(tmp_path / "openbridge.toml", file)
+    settings = settings_of({"OPENBRIDGE_UPSTREAM": "local", **variables}, document)
+    assert re.search(place, price_list(settings).place)
 
 
 def test_every_variable_has_a_key_of_its_own_in_the_file() -> None:
