@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Final
 
 _PACKAGE: Final = __name__.partition(".")[0]
+_WRONG_CALL: Final = "_llmcore_wrong_call"
 
 
 def remove_own_frames(error: BaseException) -> None:
@@ -22,6 +23,18 @@ def remove_own_frames(error: BaseException) -> None:
         return
     for one in _with_causes(error):
         one.__traceback__ = _from_other_code(one.__traceback__)
+
+
+def wrong_call(message: str) -> TypeError:
+    """Return the error of a call with wrong arguments, which `is_wrong_call` tells from others."""
+    error = TypeError(message)
+    setattr(error, _WRONG_CALL, True)
+    return error
+
+
+def is_wrong_call(error: BaseException) -> bool:
+    """Return whether *error* was made by `wrong_call`, so that its frames here explain nothing."""
+    return getattr(error, _WRONG_CALL, False)
 
 
 def remove_frames(errors: Iterable[BaseException]) -> None:

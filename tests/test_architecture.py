@@ -5,10 +5,16 @@ Each rule is one test, which lists every offender.
 
 import ast
 import re
+import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "llmcore"
@@ -44,6 +50,15 @@ UPWARDS_FOR_A_REASON = {
 
 EVERYONES = {"lazy_names", "names_in_modules", "version", "forking", "tracebacks"}
 """Modules at the root that import nothing of ours but each other."""
+
+WITH_ANOTHER_PACKAGE = {
+    **dict.fromkeys(("multidict", "yarl"), "aiohttp: arguments of its calls"),
+    **dict.fromkeys(("httpx2", "mcp_types"), "mcp: arguments and results of its calls"),
+    "pyarrow": "ray: its blocks are tables of it",
+    **dict.fromkeys(("pydantic", "pydantic_core", "pytest", "trio"), "where a program uses it"),
+    "typing_extensions": "for type checkers, which know it",
+}
+"""Imported packages that are neither dependencies nor in an extra, and why."""
 
 PURE = ("schema", "folds", "protocols", "fronts", "routes", "sessions/contract")
 
@@ -414,3 +429,21 @@ def _is_overload(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) ->
         getattr(decorator, "id", getattr(decorator, "attr", "")) in {"overload", "setter"}
         for decorator in node.decorator_list
     )
+
+
+def test_every_imported_package_is_declared() -> None:
+    """Nothing is imported only because another package happens to need it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    groups = (project["dependencies"], *project["optional-dependencies"].values())
+    declared = {canonicalize_name(Requirement(line).name) for lines in groups for line in lines}
+    distributions = packages_distributions()
+
+    def undeclared(module: Path) -> Iterator[tuple[int, str]]:
+        for line, name in imports_of(module):
+            package = name.partition(".")[0]
+            known = {*sys.stdlib_module_names, *WITH_ANOTHER_PACKAGE, "llmcore"}
+            names = {canonicalize_name(one) for one in distributions.get(package, [package])}
+            if package not in known and not names & declared:
+                yield line, package
+
+    assert offenders(undeclared) == []

@@ -23,7 +23,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(_args: argparse.Namespace) -> int:
-    say(json_text(dict(read_config(os.environ).values), indent=2))
+    values = dict(read_config(os.environ).values)
+    say(json_text(values, indent=2))
+    if not values:
+        where = config_file(os.environ)
+        note(f"nothing is set; `llmcore config set KEY VALUE` writes {where}")
     return 0
 
 

@@ -227,7 +227,7 @@ def _segments(lines: "list[list[Segment]]") -> "Segments":
 @cache
 def _parser() -> "MarkdownIt":
     """Return a parser without the rules whose text rich does not show, or shows elsewhere."""
-    from markdown_it import MarkdownIt  # a dependency of rich
+    from markdown_it import MarkdownIt
 
     parser = MarkdownIt().enable(["strikethrough", "table"])
     return parser.disable(["autolink", "html_block", "html_inline", "image", "reference"])

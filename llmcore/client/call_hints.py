@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from llmcore.schema.errors import LLMError
-from llmcore.schema.hints import CallHints, explained_error, with_call_hints
+from llmcore.schema.hints import CallHints, end_at_call, explained_error, with_call_hints
 from llmcore.tracebacks import remove_own_frames
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -38,6 +38,7 @@ def with_awaited_hints(positional: str = "", **instead: str) -> Callable[[_Funct
             except TypeError as error:
                 explained = explained_error(error, function, args, settings, hints)
                 if explained is None:
+                    end_at_call(error)
                     raise
                 raise explained from None
 

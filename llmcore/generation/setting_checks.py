@@ -9,6 +9,7 @@ from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import hint_for, shown_kind
 from llmcore.schema.model import Model
+from llmcore.tracebacks import wrong_call
 
 Check: TypeAlias = Callable[[object, "Attribute[Any]", Any], None]
 
@@ -97,7 +98,7 @@ def refuse_unknown(
     if not hint and len(known) <= _FEW:
         hint = f"its settings are {', '.join(known)}"
     message = f"{function}() got an unexpected keyword argument {unknown!r}"
-    raise TypeError(f"{message}: {hint}" if hint else message)
+    raise wrong_call(f"{message}: {hint}" if hint else message)
 
 
 _FEW: Final = 15

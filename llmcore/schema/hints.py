@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 from attrs import frozen
 
 from llmcore.schema.errors import LLMError
-from llmcore.tracebacks import remove_own_frames
+from llmcore.tracebacks import is_wrong_call, remove_own_frames, wrong_call
 
 _T = TypeVar("_T")
 
@@ -39,8 +39,13 @@ def nearest(name: str, names: Sequence[str]) -> str:
         return ""
     from difflib import get_close_matches  # hardly ever needed
 
-    near = get_close_matches(name, names, 1)
+    longer = [one for one in names if one.startswith(name)] if len(name) >= _SHORTENED else []
+    near = get_close_matches(name, longer, 1, 0) or get_close_matches(name, names, 1)
     return f"did you mean {near[0]!r}?" if near else ""
+
+
+_SHORTENED: Final = 3
+"""So many characters at the beginning of a name are taken for that name, cut short."""
 
 
 def hint_for(unknown: str, known: Sequence[str], instead: Mapping[str, str]) -> str:
@@ -53,6 +58,15 @@ def hint_for(unknown: str, known: Sequence[str], instead: Mapping[str, str]) -> 
     if meant in known:
         return f"did you mean {meant!r}?"
     return meant if meant and not meant.isidentifier() else nearest(unknown, known)
+
+
+def end_at_call(error: BaseException) -> None:
+    """Remove the frames of this package from an error that states what the caller is to change.
+
+    Any other error, such as one of a bug, keeps its frames.
+    """
+    if isinstance(error, LLMError) or is_wrong_call(error):
+        remove_own_frames(error)
 
 
 def json_hints(name: str) -> dict[str, str]:
@@ -224,6 +238,7 @@ def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., 
         except TypeError as error:
             explained = explained_error(error, function, args, settings, hints)
             if explained is None:
+                end_at_call(error)
                 raise
             raise explained from None
 
@@ -249,7 +264,7 @@ def explained_error(
     is_construction = function.__name__ == "__init__"
     name = type(args[0]).__name__ if is_construction else function.__qualname__
     text = _explanation(name, function, args, settings, hints)
-    return TypeError(text) if text else None
+    return wrong_call(text) if text else None
 
 
 def _explanation(

@@ -20,8 +20,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
-from llmcore.tracebacks import remove_own_frames
+from llmcore.schema.errors import AbortError, ConfigurationError
+from llmcore.schema.hints import end_at_call
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -79,8 +79,7 @@ def _outcome(future: "Future[_T]") -> _T:
     error = future.exception()
     if error is None:
         return future.result()
-    if isinstance(error, LLMError):
-        remove_own_frames(error)
+    end_at_call(error)
     try:
         raise error
     finally:
@@ -241,7 +240,11 @@ def blocking(function: Callable[_P, Awaitable[_T]], module: str) -> Callable[_P,
 
     @functools.wraps(function)
     def wait(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return background().run(lambda: function(*args, **kwargs))
+        try:
+            return background().run(lambda: function(*args, **kwargs))
+        except Exception as error:
+            end_at_call(error)
+            raise
 
     wait.__module__ = module  # where `pickle` looks for it
     return wait
@@ -256,7 +259,11 @@ def blocking_method(
     @functools.wraps(method)
     def wait(self: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         twin: Callable[_P, Awaitable[_T]] = getattr(self.asynchronous, name)
-        return background().run(lambda: twin(*args, **kwargs))
+        try:
+            return background().run(lambda: twin(*args, **kwargs))
+        except Exception as error:
+            end_at_call(error)
+            raise
 
     return wait
 

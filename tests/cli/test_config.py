@@ -37,6 +37,19 @@ def test_the_default_model_and_system_prompt_are_used(server: Loopback) -> None:
     assert main(["ask", "-q", "Hi"]) == 9
 
 
+def test_without_any_key_the_file_to_be_written_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["config"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "{}\n"
+    assert str(config_file(os.environ)) in printed.err
+
+    main(["config", "set", "system", "Be brief."])
+    assert main(["config"]) == 0
+    assert capsys.readouterr() == ('{\n  "system": "Be brief."\n}\n', "")
+
+
 def test_an_alias_stands_for_a_model(server: Loopback) -> None:
     """Also as the default model."""
     main(["config", "set", "alias.fast", "vllm:m-3"])
@@ -172,7 +185,7 @@ def test_a_key_is_kept_in_the_keyring_where_there_is_one(
     from keyring.backend import KeyringBackend
 
     class Ring(KeyringBackend):
-        priority = 5.0
+        priority: Any = 5.0
 
         def __init__(self) -> None:
             self.kept: dict[tuple[str, str], str] = {}

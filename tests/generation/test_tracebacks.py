@@ -102,12 +102,48 @@ async def test_streams_and_results_raise_where_they_are_read(model: Model) -> No
     assert extract_tb(result.failure().__traceback__) == []
 
 
-def test_blocking_calls_raise_their_waiting_alone(model: Model) -> None:
+def test_blocking_calls_raise_at_the_call(model: Model) -> None:
     with pytest.raises(LLMError) as caught:
         sync.generate(model, "Hi")
-    names = [Path(frame.filename).name for frame in own_frames(caught.value)]
-    assert set(names) == {"background.py"}
-    assert len(names) <= 3
+    assert own_frames(caught.value) == []
+    with pytest.raises(LLMError) as caught, sync.Client() as client:
+        client.complete(request(model=model, prompt="Hi"))
+    assert own_frames(caught.value) == []
+
+
+WRONG: Any = {"temp": 0}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sync.generate("openai:m", "Hi", **WRONG),
+        lambda: sync.generate_object("openai:m", "Hi", schema=int, **WRONG),
+        lambda: sync.stream("openai:m", "Hi", **WRONG),
+        lambda: sync.embed("openai:m", "Hi", **WRONG),
+        lambda: stream("openai:m", "Hi", **WRONG),
+    ],
+)
+def test_an_unknown_setting_is_raised_at_the_call(call: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'temp'") as caught:
+        call()
+    assert len(own_frames(caught.value)) <= 1
+
+
+async def test_an_unknown_setting_of_a_coroutine_is_raised_at_the_call() -> None:
+    with pytest.raises(TypeError, match="did you mean 'temperature'") as caught:
+        await generate("openai:m", "Hi", **WRONG)
+    assert own_frames(caught.value) == []
+
+
+def test_a_type_error_of_a_bug_keeps_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("llmcore.generation.generate.plan_of", broken)
+    with pytest.raises(TypeError, match="a bug") as caught:
+        sync.generate("openai:m", "Hi")
+    assert "generate" in [frame.name for frame in own_frames(caught.value)]
 
 
 async def test_frames_of_a_program_are_kept_with_what_they_called() -> None:
