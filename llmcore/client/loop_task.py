@@ -66,12 +66,12 @@ def loop_caller() -> Callable[[Callable[[], object]], object]:
     return asyncio.get_running_loop().call_soon_threadsafe
 
 
-def new_scope(deadline: float = math.inf) -> anyio.CancelScope:
-    """Return `anyio.CancelScope(deadline=deadline)`, in a third of the time.
+def new_scope(deadline: float = math.inf, *, shield: bool = False) -> anyio.CancelScope:
+    """Return `anyio.CancelScope(deadline=deadline, shield=shield)`, in a third of the time.
 
     AnyIO looks its backend up for each scope, and runs the constructor of the scope twice.
     """
-    return _scope_class(sniffio.current_async_library())(deadline=deadline)
+    return _scope_class(sniffio.current_async_library())(deadline=deadline, shield=shield)
 
 
 @cache

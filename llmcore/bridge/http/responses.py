@@ -19,6 +19,7 @@ from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
 from llmcore.bridge.response_run import ErrorForm, SentResponse, WholeBody
 from llmcore.client.large_requests import holds_much, run_in_thread_if
+from llmcore.client.loop_task import new_scope
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
@@ -264,9 +265,9 @@ class StreamedResponse:
                 self._done()
 
     async def _respond(self, writer: StreamWriter, send: Send) -> None:
-        over = anyio.Event()
+        over, attending = anyio.Event(), new_scope(shield=True)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._attend, writer, over)
+            tasks.start_soon(self._attend, writer, over, attending)
             try:
                 while data := await self._run.next_bytes():
                     self._charge()
@@ -279,29 +280,34 @@ class StreamedResponse:
             except Exception:  # noqa: BLE001  a fault of the gateway, which the client must learn of
                 LOGGER.exception("response_broke")
                 await self._fail(writer, send, gateway_failed())
-            over.set()
-            if writer.is_transmitting:  # a heartbeat that the client does not take
-                tasks.cancel_scope.cancel()
+            finally:
+                over.set()
+                if writer.is_transmitting:  # a heartbeat that the client does not take
+                    attending.cancel()
 
-    async def _attend(self, writer: StreamWriter, over: anyio.Event) -> None:
+    async def _attend(
+        self, writer: StreamWriter, over: anyio.Event, attending: anyio.CancelScope
+    ) -> None:
         """Send a heartbeat whenever nothing was sent for a while; fail if the client stalls.
 
-        It ends by itself once the response is *over*: the exception of a cancelled task is part of
-        a reference cycle, which would keep the whole stream until a garbage collection.
+        It ends by itself once the response is *over*, or is stopped by its own scope: the exception
+        of a cancelled task is part of a reference cycle, which would keep the whole stream until a
+        garbage collection.
         """
         silent_s = self._keep_alive_s or math.inf
         next_heartbeat = writer.wrote_at + silent_s
-        while not over.is_set():
-            rest_s = max(0.0, next_heartbeat - time.monotonic())
-            with anyio.move_on_after(min(self._send_s / 2, rest_s)):
-                await over.wait()
-            writer.check_stall(self._send_s)
-            next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
-            if over.is_set() or time.monotonic() < next_heartbeat:
-                continue
-            if not writer.is_transmitting:
-                await self._beat(writer)
-            next_heartbeat = time.monotonic() + silent_s
+        with attending:
+            while not over.is_set():
+                rest_s = max(0.0, next_heartbeat - time.monotonic())
+                with anyio.move_on_after(min(self._send_s / 2, rest_s)):
+                    await over.wait()
+                writer.check_stall(self._send_s)
+                next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
+                if over.is_set() or time.monotonic() < next_heartbeat:
+                    continue
+                if not writer.is_transmitting:
+                    await self._beat(writer)
+                next_heartbeat = time.monotonic() + silent_s
 
     async def _beat(self, writer: StreamWriter) -> None:
         """Send a heartbeat; ConnectionAbortedError if the client does not take it in time."""

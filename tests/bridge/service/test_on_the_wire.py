@@ -156,6 +156,34 @@ def test_a_response_that_ended_leaves_no_reference_cycles(
         assert not in_cycles(ask)
 
 
+@pytest.mark.parametrize("reads", [True, False], ids=["leaves", "stalls"])
+@pytest.mark.parametrize("path", ["chat/completions", "responses"], ids=["relayed", "translated"])
+def test_a_stream_whose_client_is_gone_leaves_no_reference_cycles(
+    upstream: Loopback, path: str, reads: bool
+) -> None:
+    """Whether the client closes the connection, or takes nothing for too long."""
+    events = [chat_chunk(delta={"content": "x" * 60_000})] * 200
+    upstream.handler = lambda _: streamed([*events, 30.0])
+    settings = evolve(settings_for(upstream.url), limits=Limits(send_s=10.0 if reads else 0.2))
+    content = {"role": "user", "content": "Hi"}
+    body = {"model": "m-1", "input" if path == "responses" else "messages": [content]}
+    with listening(settings) as url:
+        host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
+
+        def ask() -> None:
+            client = http.client.HTTPConnection(host, int(port), timeout=10)
+            sent = json.dumps({**body, "stream": True, "store": False})
+            client.request("POST", f"/v1/{path}", sent, {"content-type": "application/json"})
+            assert client.getresponse().readline()
+            if reads:
+                client.sock.shutdown(socket.SHUT_RDWR)
+            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+            client.close()
+
+        left = in_cycles(ask)
+    assert not left
+
+
 # -- Silence
 
 
