@@ -364,6 +364,8 @@ def on_reasoning(
     if not text and not details and not (signature and state.mode == "reasoning"):
         return state
     state = open_segment(state, "reasoning", events, fast_field="" if details else name)
+    if text and not details and name and not state.plain_field:
+        state = replace(state, plain_field=name)
     others = _other_texts(delta, text)
     if others:
         events.append(ProviderEvent(state.context.provider, {"delta": others}))
@@ -457,24 +459,34 @@ def on_extra(
 ) -> ChatState:
     """Keep the fields that must go back with the message, such as Gemini's thought signature.
 
-    `reasoning_opaque` is the proof of the thinking of GitHub Copilot's models. Sources:
+    `reasoning_opaque` is the proof of the thinking of GitHub Copilot's models, `encrypted_content`
+    the thinking of Ark's and xAI's, in pieces. Sources:
     https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility),
-    https://github.com/earendil-works/pi/pull/1502 (Copilot).
+    https://github.com/earendil-works/pi/pull/1502 (Copilot), and the packages
+    `volcengine-ark-runtime`, 5.0.54 (`types/chat/chat_completion_chunk`), and `xai-sdk`, 1.21.0
+    (`chat.Response.process_chunk`).
     """
     extra: NativeObject = {}
     if object_or_empty(delta.get("extra_content")):
         extra["extra_content"] = delta["extra_content"]
     if str_or_none(delta.get("reasoning_opaque")) is not None:
         extra["reasoning_opaque"] = delta["reasoning_opaque"]
-    merged = merge_json(state.info.extra, extra)
-    return replace(state, info=replace(state.info, extra=merged))
+    info = replace(state.info, extra=merge_json(state.info.extra, extra))
+    if (piece := str_or_none(delta.get("encrypted_content"))) is not None:
+        info = replace(info, encrypted=PersistentList(piece, info.encrypted))
+    return replace(state, info=info)
 
 
-def replayed(state: ChatState) -> ProviderEvent:
-    """Return the fields of the message that must be sent back with it."""
-    return ProviderEvent(
-        state.context.provider or METADATA_KEY,
-        state.info.extra,
-        replay=True,
-        provider_metadata={METADATA_KEY: {"place": "message"}},
-    )
+def emit_extra(state: ChatState, events: list[LLMEvent]) -> None:
+    """Emit the fields of the message that must be sent back with it, if there are any."""
+    encrypted = "".join(to_list(state.info.encrypted))
+    fields = {**state.info.extra, **({"encrypted_content": encrypted} if encrypted else {})}
+    if fields:
+        events.append(
+            ProviderEvent(
+                state.context.provider or METADATA_KEY,
+                fields,
+                replay=True,
+                provider_metadata={METADATA_KEY: {"place": "message"}},
+            )
+        )

@@ -261,7 +261,7 @@ def announce_pages(
         pages: Any = holder.get(name)
         for step in path:
             pages = object_or_empty(pages).get(step)
-        for page in pages if isinstance(pages, list) else ():
+        for page in pages if isinstance(pages, list) else objects_or_one(pages):
             fields = page if isinstance(page, dict) else {url_field: page}
             state = announce_page(state, fields.get(url_field), fields.get("title"), events)
     return state

@@ -174,6 +174,15 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
     }
 
 
+def reason_of(choice: NativeObject) -> str | None:
+    """Return why *choice* ended; None before it does, as which KoboldCpp has sent a word.
+
+    Source: https://github.com/PowerShell/AIShell/issues/350.
+    """
+    raw = str_or_none(choice.get("finish_reason"))
+    return None if raw == "null" else raw
+
+
 def map_reason(raw: str, *, called: bool) -> FinishReason:
     """Return the finish reason; many servers send `stop` even if tools were called.
 
@@ -244,7 +253,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         return None
     if not isinstance(message, dict) or not _is_plain(message):
         return None
-    raw = str_or_none(choice.get("finish_reason")) or ""
+    raw = reason_of(choice) or ""
     metadata = _metadata_in(document, _NO_METADATA, {})
     metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, {})
     stated = present(usage)

@@ -24,6 +24,7 @@ from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
     PROTOCOL_ID,
     REASONING_FIELDS,
+    proof_in,
     rejoin_details,
 )
 from llmcore.protocols.openai_chat.parts import content_of, lower_part
@@ -283,13 +284,30 @@ def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
         return {}
     field: str = dialect.reasoning_field
     own = dialect.reasoning_replay == "own"
+    text = message.reasoning or ""
+    blocks: NativeObject = {}
     if own or field == "reasoning_details":
         details = _details(message, context)
-        if details:
-            return {"reasoning_details": details}
+        blocks = {"reasoning_details": details} if details else {}
+        if blocks and not (own and _thinks_beside_blocks(message)):
+            return blocks
+        if not any(proof_in(details, name) for name in ("signature", "data")):
+            blocks = {}
         field = _field_of(message) or field if own else "reasoning"
-    text = message.reasoning or ""
-    return {field: text} if text or dialect.reasoning_replay == "required" else {}
+    return {**blocks, field: text} if text or dialect.reasoning_replay == "required" else blocks
+
+
+def _thinks_beside_blocks(message: Message) -> bool:
+    """Return whether blocks do not hold all of the thinking of *message*.
+
+    MiniMax's server alternates between them and `reasoning_content`.
+    """
+    data = [
+        part.provider_metadata.get(METADATA_KEY, {})
+        for part in message.content
+        if isinstance(part, ReasoningPart) and part.text
+    ]
+    return any("reasoning_field" in one or not one.get("reasoning_details") for one in data)
 
 
 def _field_of(message: Message) -> str | None:

@@ -96,11 +96,14 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "eos": "stop",  # Together
     "eos_token": "stop",  # Text Generation Inference
     "stop_sequence": "stop",
+    "normal": "stop",  # Baidu
+    "complete": "stop",  # Cohere, whose words clouds pass on
     "max_tokens": "length",
     "model_length": "length",  # Mistral
     "model_context_window_exceeded": "length",  # Z.ai
     "repetition_truncation": "length",  # Xiaomi, Tencent
     "tool_use": "tool_calls",
+    "tool_call": "tool_calls",  # Cohere
     "sensitive": "content_filter",  # Z.ai
     "refusal": "content_filter",  # gateways to Anthropic
     "content_filtered": "content_filter",  # Bedrock
@@ -119,6 +122,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "error": "error",
     "abort": "error",  # vLLM, SGLang
     "network_error": "error",  # Z.ai
+    "timeout": "error",  # Cohere
     "parse_error": "error",  # LMDeploy
     "insufficient_system_resource": "error",  # DeepSeek
     "malformed_function_call": "error",  # Gemini's own words too

@@ -186,6 +186,8 @@ class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
     """URLs for which a `Source` was emitted."""
     extra: JsonObject = {}
     """The fields that must go back with the message."""
+    encrypted: PersistentList | None = None
+    """Pieces of `encrypted_content`, which is one of them."""
     metadata: JsonObject = {}
     raw: JsonValue = None
 
@@ -216,6 +218,8 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     """Pieces of `reasoning_details` of the open segment."""
     thoughts: Thoughts = Thoughts()
     """How the thinking beside them comes."""
+    plain_field: str = ""
+    """The field of the thinking of the open segment that came without them."""
     partial_tag: str = ""
     """Text that may be the beginning of a think tag."""
     buffered: PersistentList | None = None
@@ -268,7 +272,7 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
             state = _with_blocks(state, details)
             metadata = {}
         else:
-            fields = {"reasoning_details": details} if details else _unusual_field(state)
+            fields = _replay_fields(state, details)
             metadata = {METADATA_KEY: fields} if fields else {}
         events.append(
             ReasoningEnd(
@@ -278,19 +282,22 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
                 provider_metadata=metadata,
             )
         )
-        return replace(
-            state, mode="", fast_field="", details=None, signature=None, thoughts=Thoughts()
-        )
+        state = replace(state, details=None, signature=None, thoughts=Thoughts(), plain_field="")
+        return replace(state, mode="", fast_field="")
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", fast_field="", text="", citations=None)
 
 
-def _unusual_field(state: ChatState) -> JsonObject:
-    """Return the field of the open thinking, if it must go back there and not in the usual one."""
-    dialect, field = state.context.dialect, state.fast_field
-    if dialect.reasoning_replay != "own" or field in ("", dialect.reasoning_field):
-        return {}
-    return {"reasoning_field": field}
+def _replay_fields(state: ChatState, details: list[JsonValue]) -> JsonObject:
+    """Return what replaying the open thinking needs: its blocks, and the field of other thinking.
+
+    The usual field goes without saying where there are no blocks.
+    """
+    dialect, field = state.context.dialect, state.plain_field
+    usual = field == dialect.reasoning_field and not details
+    stated = bool(field) and not usual and dialect.reasoning_replay == "own"
+    fields: JsonObject = {"reasoning_field": field} if stated else {}
+    return {**fields, "reasoning_details": details} if details else fields
 
 
 def _with_blocks(state: ChatState, blocks: list[JsonValue]) -> ChatState:

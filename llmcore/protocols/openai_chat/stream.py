@@ -29,6 +29,7 @@ from llmcore.protocols.openai_chat.calls import (
 from llmcore.protocols.openai_chat.content import (
     audio_is_complete,
     delta_of,
+    emit_extra,
     flush_audio,
     flush_partial_tag,
     held_back,
@@ -40,7 +41,6 @@ from llmcore.protocols.openai_chat.content import (
     on_reasoning,
     on_refusal,
     on_token_fields,
-    replayed,
     with_token_logprobs,
 )
 from llmcore.protocols.openai_chat.executed import (
@@ -58,6 +58,7 @@ from llmcore.protocols.openai_chat.finish import (
     map_usage,
     on_info,
     on_start,
+    reason_of,
     unwrapped,
 )
 from llmcore.protocols.openai_chat.models import ChatDialect
@@ -82,7 +83,7 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 
@@ -201,7 +202,7 @@ def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -
         state = _on_message(state, message, choice, events)
     for number, message in enumerate(objects(choice.get("messages"))):
         state = _on_delta(state, {**message, "index": number}, {}, events)
-    reason = str_or_none(choice.get("finish_reason"))
+    reason = reason_of(choice)
     if reason is not None and reason != state.info.reason:
         state = replace(state, fast_field="", info=replace(state.info, reason=reason))
     return state
@@ -254,7 +255,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset(PAGES_IN_MESSAGES), on_pages),
     (frozenset({"tool_calls", "function_call"}), on_tool_calls),
     (frozenset({"executed_tools"}), on_executed_tools),
-    (frozenset({"extra_content", "reasoning_opaque"}), on_extra),
+    (frozenset({"encrypted_content", "extra_content", "reasoning_opaque"}), on_extra),
 )
 """Which handler reads which fields of a delta, in this order. Others have no neutral form."""
 _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
@@ -287,8 +288,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
         diagnostics = () if state.calls.calls else (NO_CALL,)
     diagnostics += end_calls(state.calls, events)
     flush_audio(state, events)
-    if info.extra:
-        events.append(replayed(state))
+    emit_extra(state, events)
     reason = map_reason(state.info.reason or "", called=bool(state.calls.calls))
     tier = info.metadata.get("service_tier")
     usage = None if info.usage is None else map_usage(info.usage, tier)

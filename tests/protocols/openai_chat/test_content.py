@@ -204,8 +204,9 @@ PAGE = {"url": "https://a.example", "title": "A"}
         {"citations": [PAGE]},
         {"search_info": {"search_results": [PAGE]}},
         {"venice_parameters": {"web_search_citations": [PAGE]}},
+        {"web_search": {"link": "https://a.example", "title": "A", "media": "a"}},
     ],
-    ids=["objects", "Hunyuan", "Venice"],
+    ids=["objects", "Hunyuan", "Venice", "Zhipu, one page"],
 )
 @pytest.mark.parametrize("stream", [True, False])
 def test_lists_of_pages_of_other_servers_are_sources(beside: dict[str, Any], stream: bool) -> None:

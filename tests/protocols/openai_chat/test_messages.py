@@ -503,6 +503,35 @@ def test_an_unknown_server_gets_its_blocks_of_thinking_back() -> None:
     assert _replayed(UNKNOWN, *made.content)["reasoning_details"] == blocks
 
 
+_TEXT_BLOCK = {"type": "reasoning.text", "text": "b", "index": 0}
+_PROOF = {"type": "reasoning.encrypted", "data": "x==", "index": 1}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "replayed"),
+    [
+        ([{"reasoning_content": "a"}, {"reasoning_details": [_TEXT_BLOCK]}], None),
+        ([{"reasoning_details": [_TEXT_BLOCK]}, {"reasoning_content": "a"}], None),
+        (
+            [{"reasoning_content": "a"}, {"reasoning_details": [_TEXT_BLOCK, _PROOF]}],
+            [_TEXT_BLOCK, _PROOF],
+        ),
+    ],
+)
+def test_an_unknown_server_gets_thinking_back_that_came_beside_blocks(
+    pieces: list[dict[str, Any]], replayed: Any
+) -> None:
+    """MiniMax's server alternates between its two fields: the blocks are not all of it."""
+    chunks = [*map(chunk, pieces), chunk({"content": "Hi"}), chunk({}, "stop")]
+    answer = response(streamed(chunks, dialect=UNKNOWN)).message
+    assert answer.reasoning in ("ab", "ba")
+
+    native = _replayed(UNKNOWN, *answer.content)
+
+    assert native["reasoning_content"] == answer.reasoning
+    assert native.get("reasoning_details") == replayed
+
+
 def test_thinking_stays_where_it_is_forbidden() -> None:
     """OpenAI has no such field; leaving it out is reported."""
     assert _replayed(OPENAI, ReasoningPart("Hm."), TextPart("a")) == {
@@ -662,6 +691,23 @@ def test_a_proof_of_thinking_goes_back_with_the_thinking(thought: str, stream: b
     assert (native["reasoning_opaque"], native["reasoning_text"]) == ("b64", thought)
     assert "b64" not in str(elsewhere)
     assert "reasoning_text" not in elsewhere
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_encrypted_thinking_goes_back_with_its_message(stream: bool) -> None:
+    """Ark's and xAI's come in pieces beside the text of the thinking, or without any."""
+    pieces = [{"reasoning_content": "Hm."}, {"encrypted_content": "b6"}, {"content": "Hi"}]
+    chunks = [*map(chunk, pieces), chunk({"encrypted_content": "4="}), chunk({}, "stop")]
+    message = {"reasoning_content": "Hm.", "encrypted_content": "b64=", "content": "Hi"}
+    events = streamed(chunks, dialect=UNKNOWN) if stream else whole(completion(message))
+    answer = response(events).message
+
+    native = _messages(Message.user("Hi"), answer, Message.user("Go"), dialect=UNKNOWN)[1]
+    foreign = evolve(answer, origin=FOREIGN)
+    elsewhere = _messages(Message.user("Hi"), foreign, Message.user("Go"), dialect=UNKNOWN)[1]
+
+    assert native == {"role": "assistant", **message}
+    assert "b64=" not in str(elsewhere)
 
 
 def test_thinking_without_its_proof_is_reported_where_one_is_needed() -> None:

@@ -480,6 +480,10 @@ def test_facts_of_the_response_are_kept() -> None:
         ("function_call_filter: UNEXPECTED_TOOL_CALL", "other"),
         ("content_filter: IMAGE_RECITATION", "content_filter"),
         ("content_filter: PROHIBITED_CONTENT", "content_filter"),
+        ("normal", "stop"),
+        ("COMPLETE", "stop"),
+        ("TOOL_CALL", "tool_calls"),
+        ("TIMEOUT", "error"),
         ("one of next year's", "other"),
     ],
 )
@@ -513,7 +517,7 @@ def test_calls_make_stop_and_unknown_reasons_tool_calls(raw: str, reason: str) -
         assert (reached.reason, reached.raw) == (reason, raw)
 
 
-@pytest.mark.parametrize("finish", [None, ""])
+@pytest.mark.parametrize("finish", [None, "", "null"])
 def test_a_whole_body_without_a_reason_is_whole(finish: str | None) -> None:
     """A document that parses is not cut off, whatever it forgets to say."""
     plain = response(whole(completion({"content": "a"}, finish)))
@@ -536,6 +540,17 @@ def test_an_end_without_a_finish_reason_is_an_error() -> None:
     assert failed.retryable
     assert failed.partial is not None
     assert failed.partial.text == "Hello"
+
+
+@pytest.mark.parametrize("finish", ["", "null"])
+def test_an_empty_finish_reason_on_every_chunk_is_not_an_end(finish: str) -> None:
+    """SGLang has sent an empty text in the place of null, KoboldCpp the word."""
+    chunks = [chunk({"content": text}, finish) for text in ("Hel", "lo")]
+
+    assert isinstance(error(streamed(chunks, done=False)), StreamError)
+    assert isinstance(error(streamed(chunks, done=True)), StreamError)
+    ended = response(streamed([*chunks, chunk({}, "stop")]))
+    assert (ended.text, ended.finish_reason) == ("Hello", FinishReason("stop", "stop"))
 
 
 def test_done_alone_is_not_an_end() -> None:
