@@ -105,8 +105,8 @@ function stage(one) {
 }
 
 function lanes(exchange) {
-  const narrow = innerWidth < 600;
-  const width = narrow ? 340 : 900, left = narrow ? 84 : 130, row = 26, top = 8;
+  const narrow = innerWidth < 800;
+  const width = narrow ? Math.max(340, innerWidth - 60) : 900, left = narrow ? 84 : 130, row = 26, top = 8;
   const height = top + exchange.lanes.length * row + 24;
   const total = exchange.total_ms || 1;
   const x = (ms) => left + (ms / total) * (width - left - 12);

@@ -84,7 +84,13 @@ function newPlayground() {
   const stop = h("button", { type: "button", disabled: "", on: { click: () => abort && abort.abort() } }, "Stop");
   const submit = h("button", { class: "primary", type: "submit" }, "Send");
   const fresh = h("button", { type: "button", on: { click: () => { state.messages = []; notice.textContent = ""; drawLog(); } } }, "New conversation");
-  const busy = (is) => { submit.disabled = fresh.disabled = is; stop.disabled = !is; };
+  const busy = (is) => {  // the focus stays on a button that works
+    const focused = document.activeElement;
+    submit.disabled = fresh.disabled = is;
+    stop.disabled = !is;
+    if (is && [submit, document.body].includes(focused)) stop.focus();
+    if (!is && focused === stop) (log.querySelector("textarea") || prompt.querySelector("textarea")).focus();
+  };
   const send = async (submitted) => {
     submitted.preventDefault();
     const body = made(() => bodyOf(conversation()));
@@ -97,8 +103,8 @@ function newPlayground() {
     setPrompt("");
     shown.hidden = true;  // what was copied is another request
     abort = new AbortController();
-    busy(true);
     drawLog();
+    busy(true);
     const parts = { thoughts: h("pre", { class: "dim", hidden: "" }), text: h("pre", {}, "…"), line: h("p", { class: "dim" }) };
     log.append(h("b", {}, "assistant"), parts.thoughts, parts.text, parts.line);
     try {

@@ -31,10 +31,10 @@ const VIEWS = [["requests", "Requests"], ["plots", "Spend and latency"], ["healt
 let content, status, tabs;
 
 function start() {
-  content = h("div", {});
+  content = h("div", { role: "tabpanel", id: "view" });
   status = h("p", { class: "dim", role: "status" });
   tabs = h("nav", { role: "tablist" }, VIEWS.map(([name, title]) => h("button", {
-    type: "button", role: "tab", id: `tab-${name}`, on: { click: () => show(name) } }, title)));
+    type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "view", on: { click: () => show(name) } }, title)));
   tabs.addEventListener("keydown", (pressed) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[pressed.key];
     if (!step) return;
@@ -43,6 +43,7 @@ function start() {
     show(next);
     document.getElementById(`tab-${next}`).focus();
   });
+  document.addEventListener("keydown", (pressed) => { if (pressed.key === "Escape" && state.chosen) backToList(); });
   document.getElementById("main").replaceChildren(h("h1", {}, "OpenBridge"), tabs, status, content);
   show("requests");
   poll();
@@ -56,6 +57,7 @@ function show(name) {
     tab.setAttribute("aria-selected", String(view === name));
     tab.tabIndex = view === name ? 0 : -1;
   }
+  content.setAttribute("aria-labelledby", `tab-${name}`);
   render();
 }
 
@@ -137,7 +139,7 @@ function requestColumns() {  // title, class, cell; "less" is not shown on a tel
     ["Time", "nowrap", (one) => new Date(one.at * 1000).toLocaleTimeString()],
     ["Model", "title", (one) => [].concat(one.model || [h("span", { class: "less" }, "–"), h("span", { class: "more dim" }, one.path)], h("span", { class: "dim" }, ` ${one.provider}`))],
     ...(isAdmin() ? [key] : []),
-    ["Path", "nowrap less", (one) => h("code", {}, one.path)],
+    ["Path", "path less", (one) => h("code", {}, one.path)],
     ["Status", "", (one) => h("span", { class: one.state === "failed" ? "bad" : null, title: one.error }, statusText(one))],
     ["First byte", "number less", (one) => (one.first_s === null ? "–" : seconds(one.first_s * 1000))],
     ["Total", "number", (one) => (one.seconds === null ? "–" : seconds(one.seconds * 1000))],
@@ -168,7 +170,7 @@ function drawRequests() {
   let table = document.getElementById("requests");
   if (!table || table.rows[0].cells.length !== columns.length) {
     table = h("table", { class: "narrow", id: "requests" },
-      h("thead", {}, h("tr", {}, columns.map(([title, kind]) => h("th", { class: kind }, title)))), h("tbody", {}));
+      h("thead", {}, h("tr", {}, columns.map(([title, kind]) => h(title ? "th" : "td", { class: kind }, title)))), h("tbody", {}));
     content.replaceChildren(h("div", { class: "scroll tall panel", tabindex: "0", role: "region", "aria-label": "Requests" }, table));
   }
   const body = table.tBodies[0], rows = list.map((one) => {
@@ -195,9 +197,16 @@ async function found(path) {  // another worker may answer, which does not have 
   return read(path);
 }
 
+function backToList() {
+  const left = state.chosen;
+  show("requests");
+  const button = content.querySelector(`[aria-label="Show request ${CSS.escape(left)}"]`);
+  if (button) button.focus();
+}
+
 async function inspect(one) {
   state.chosen = one.id;
-  const back = h("button", { type: "button", on: { click: () => show("requests") } }, "Back to all requests");
+  const back = h("button", { type: "button", on: { click: backToList } }, "Back to all requests");
   content.replaceChildren(back);
   if (one.error) content.append(h("pre", { class: "bad" }, one.error));
   if (one.tried.length) content.append(h("p", {}, `Failed before ${one.provider} was asked: ${one.tried.join("; ")}`));
@@ -343,7 +352,7 @@ async function renderHealth() {
     rows.length ? h("div", { class: "panel scroll tall", tabindex: "0", role: "region", "aria-label": "Upstreams" }, h("table", { class: "stacked" },
       h("thead", {}, h("tr", {}, UPSTREAM_COLUMNS.map((title, index) => h("th", { class: NUMBERS.has(index) ? "number" : null }, title)))),
       h("tbody", {}, rows))) : h("p", { class: "dim" }, "No upstream was asked yet."),
-    h("div", { class: "panel" }, fold("Configuration", open, code(found.version))));
+    h("div", { class: "panel" }, h("details", open ? { open: "" } : {}, h("summary", {}, h("b", {}, "Configuration")), code(found.version))));
   const again = focused && content.querySelector(focused.toLowerCase());
   if (again) again.focus({ preventScroll: true });
 }

@@ -102,6 +102,42 @@ def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gate
         assert page.locator("img").count() == 0
 
 
+@pytest.mark.parametrize("width", [1300, 1000, 650, 320])
+def test_a_long_name_leaves_place_for_all_columns(width: int, browser: Any, gateway: str) -> None:
+    """Also with the zoom of the browser, which makes the window narrower."""
+    headers = {"authorization": "Bearer key-one"}
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    path = f"{gateway}/v1beta/models/{REFUSED}:generateContent"
+    httpx.post(path, json=body, headers=headers)
+    with opened(browser, f"{gateway}/ui", (width, 800, "light"), expected="401") as page:
+        enter_key(page)
+        show = page.get_by_role("button", name="Show request")
+        show.wait_for()
+        box = show.bounding_box()
+        assert box["x"] + box["width"] <= width
+        page.click("#tab-health")
+        page.get_by_text("no such model").wait_for()
+
+
+def test_escape_leads_back_to_the_row_of_a_request(browser: Any, gateway: str) -> None:
+    """As the button does; a screen reader has a name for each part."""
+    body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    headers = {"authorization": "Bearer key-one"}
+    for _ in range(2):
+        httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
+    with opened(browser, f"{gateway}/ui", expected="401") as page:
+        enter_key(page)
+        show = page.get_by_role("button", name="Show request").nth(1)
+        name = show.get_attribute("aria-label")
+        for leave in ("Escape", "Enter"):  # the button has the focus
+            show.click()
+            page.locator("section.exchange").wait_for()
+            page.keyboard.press(leave)
+            assert page.evaluate("document.activeElement.ariaLabel") == name
+        assert "" not in page.locator("th").all_text_contents()
+        assert page.get_by_role("tabpanel", name="Requests").count() == 1
+
+
 def test_the_playground_streams_and_calls_tools(browser: Any, gateway: str) -> None:
     """And shows the same request as curl and as Python, without the key."""
     with opened(browser, f"{gateway}/ui", expected="401") as page:
@@ -122,9 +158,11 @@ def test_the_playground_streams_and_calls_tools(browser: Any, gateway: str) -> N
         assert "It's sunny, true, false, or null]?" in python
         assert "key-one" not in shown + python
         page.get_by_role("button", name="Send", exact=True).click()
-        page.get_by_label("Result of weather").last.fill("sunny")
+        page.locator("label:has(textarea:focus)", has_text="Result of weather").wait_for()
+        page.keyboard.type("sunny")
         page.get_by_role("button", name="Send results").click()
         page.locator("pre", has_text="Hello").wait_for()
+        page.locator("#play-prompt:focus").wait_for()
         page.get_by_text("3 tokens in, 2 out").wait_for()
 
 
