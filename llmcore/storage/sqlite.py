@@ -28,6 +28,8 @@ from llmcore.forking import ForkSafeLock
 
 _T = TypeVar("_T")
 
+_MEMORY: Final = ":memory:"
+
 
 @frozen(kw_only=True)
 class Layout:
@@ -52,11 +54,12 @@ class SqliteFile:
     """A connection to a file, opened at first use, for one thread at a time.
 
     Threads, and other processes, are waited for up to *patience_s* seconds. Where *stays_open* is
-    false, the connection is closed after each use, and callers need not close it.
+    false, the connection is closed after each use, and callers need not close it. Without a *path*
+    the database is in memory, and lost when it is closed.
     """
 
     def __init__(
-        self, path: Path, layout: Layout, *, patience_s: float, stays_open: bool = True
+        self, path: Path | None, layout: Layout, *, patience_s: float, stays_open: bool = True
     ) -> None:
         self.path = path
         self.lock = Lock()
@@ -64,11 +67,12 @@ class SqliteFile:
         self._patience_s = patience_s
         self._stays_open = stays_open
         self._db: sqlite3.Connection | None = None
-        with _gate:
-            _files.add(self)
+        if path is not None:
+            with _gate:
+                _files.add(self)
 
     def __repr__(self) -> str:
-        return f"SqliteFile({str(self.path)!r})"
+        return f"SqliteFile({str(self.path or _MEMORY)!r})"
 
     def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Return what *work* returns for the connection, which is in autocommit mode.
@@ -128,11 +132,14 @@ def _locked() -> sqlite3.OperationalError:
 # -- opening
 
 
-def _opened(path: Path, layout: Layout, patience_s: float) -> sqlite3.Connection:
+def _opened(path: Path | None, layout: Layout, patience_s: float) -> sqlite3.Connection:
     """Return a connection to the file, which is made if it does not exist."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _make_private(path)
-    db = sqlite3.connect(path, timeout=patience_s, isolation_level=None, check_same_thread=False)
+    if path is not None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(path)
+    db = sqlite3.connect(
+        path or _MEMORY, timeout=patience_s, isolation_level=None, check_same_thread=False
+    )
     try:
         version = _checked_version(db, layout)  # before anything in it is changed
         _to_wal(db, patience_s)

@@ -6,7 +6,6 @@ the order of their names, so that transactions cannot deadlock.
 """
 
 import sqlite3
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -277,9 +276,7 @@ class SqliteLedgerDatabase:
     ) -> None:
         self._setting = setting
         self._clock = clock
-        self._file = None if path is None else SqliteFile(path, LAYOUT, patience_s=_BUSY_S)
-        self._memory: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
+        self._file = SqliteFile(path, LAYOUT, patience_s=_BUSY_S)
 
     def now(self, _execute: Execute, /) -> float:
         """Return the time of this machine."""
@@ -300,12 +297,7 @@ class SqliteLedgerDatabase:
 
     def _on_file(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
-            if self._file is not None:
-                return self._file.run(step)
-            with self._lock:
-                if self._memory is None:
-                    self._memory = _in_memory()
-                return step(self._memory)
+            return self._file.run(step)
         except ForeignFileError as error:
             message = f"the file of accounts beside {self._setting} is another one: {error}"
             raise StateUnavailableError(message) from error
@@ -314,12 +306,7 @@ class SqliteLedgerDatabase:
 
     def close(self) -> None:
         """Close the file; what is in memory is lost."""
-        if self._file is not None:
-            self._file.close()
-        with self._lock:
-            if self._memory is not None:
-                self._memory.close()
-                self._memory = None
+        self._file.close()
 
 
 def _executing(db: sqlite3.Connection) -> Execute:
@@ -327,12 +314,6 @@ def _executing(db: sqlite3.Connection) -> Execute:
         return db.execute(sql.replace("greatest(", "max("), values).fetchall()
 
     return execute
-
-
-def _in_memory() -> sqlite3.Connection:
-    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    db.executescript(TABLES)
-    return db
 
 
 class PostgresLedgerDatabase:

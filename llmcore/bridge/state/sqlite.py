@@ -1,7 +1,7 @@
-"""Responses kept in a SQLite file, which several processes of one machine may share.
+"""Responses kept in a SQLite file, which several processes of one machine may share, or in memory.
 
-The file is bounded: every write makes room for what it writes. The sums that this takes are kept
-in the file, so that a write costs the same however many responses there are.
+The database is bounded: every write makes room for what it writes. The sums that this takes are
+kept in it, so that a write costs the same however many responses there are.
 """
 
 import math
@@ -95,13 +95,15 @@ _THREADS = 32
 class SqliteResponseStore:
     """A store in one SQLite file, opened on first use. Only its owner may read the file.
 
+    Without a *path* it is in the memory of this process, and gone when it is closed.
+
     Every write deletes expired records, and the oldest ones if a bound is reached. A record that
     is larger than `max_bytes` on its own is kept until the next one comes.
     """
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         *,
         ttl_s: float,
         max_entries: int,
@@ -115,16 +117,17 @@ class SqliteResponseStore:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._clock = clock
-        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._threads: anyio.CapacityLimiter | None = None
+        """Made by the event loop that uses the store, which need not be the one that made it."""
         self._full_until = -math.inf
 
     async def check(self) -> None:
         """Return if the file can be opened and written, and its disk has room for a record."""
-        await self._run(self._check)
+        if self._file.path is not None:
+            await self._run(partial(self._check, self._file.path))
 
-    def _check(self, db: sqlite3.Connection) -> None:
+    def _check(self, path: Path, db: sqlite3.Connection) -> None:
         db.execute("begin immediate").connection.rollback()
-        path = self._file.path
         free = shutil.disk_usage(path.parent).free
         if free < _ROOM_BYTES or time.monotonic() < self._full_until:
             raise StateUnavailableError(f"the disk of the response store {path} is full")
@@ -271,6 +274,7 @@ class SqliteResponseStore:
         return await self._in_thread(partial(self._locked, step))
 
     async def _in_thread(self, step: Callable[[], _T]) -> _T:
+        self._threads = self._threads or anyio.CapacityLimiter(_THREADS)
         return await anyio.to_thread.run_sync(step, limiter=self._threads)
 
     def _locked(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -286,7 +290,8 @@ class SqliteResponseStore:
         except (sqlite3.Error, OSError) as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                 self._full_until = time.monotonic() + _FULL_S
-            message = f"the response store {self._file.path} does not work: {error}"
+            place = self._file.path or "in memory"
+            message = f"the response store {place} does not work: {error}"
             raise StateUnavailableError(message) from error
 
     def _make_room(self, db: sqlite3.Connection, size: int, now: float) -> None:

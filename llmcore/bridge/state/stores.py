@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.state.ledger import Ledger
-from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import ResponseStore
 from llmcore.client.user_folders import data_dir
@@ -29,16 +28,15 @@ def store_for(settings: GatewaySettings) -> ResponseStore:
     most, most_bytes = _BOUNDS.get(state.backend, (0, 0))
     entries, size = state.max_entries or most, state.max_bytes or most_bytes
     match state.backend:
-        case "sqlite":
+        case "sqlite" | "memory":
+            kept = state.backend == "sqlite"
             return SqliteResponseStore(
-                state.path or _default_path(settings),
+                (state.path or _default_path(settings)) if kept else None,
                 ttl_s=state.ttl_s,
                 max_entries=entries,
                 max_bytes=size,
                 setting=settings.place_of("STATE_PATH"),
             )
-        case "memory":
-            return MemoryResponseStore(ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
         case "redis":
             from llmcore.bridge.state.redis import RedisResponseStore
 

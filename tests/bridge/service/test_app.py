@@ -18,7 +18,7 @@ from llmcore.bridge.configuration.settings import GatewaySettings, Limits
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.service import Service
-from llmcore.bridge.state.memory import MemoryResponseStore
+from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.fronts.openai_responses.grammar import violations
 from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.schema.events import Finish, LLMEvent, TextStart
@@ -878,15 +878,15 @@ async def test_a_stored_conversation_that_cannot_be_read_is_logged_and_not_found
     settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The operator learns why; the client sends the whole conversation."""
-    read = MemoryResponseStore.get
+    read = SqliteResponseStore.get
 
-    async def damaged(store: MemoryResponseStore, response_id: str) -> Any:
+    async def damaged(store: SqliteResponseStore, response_id: str) -> Any:
         record = await read(store, response_id)
         return None if record is None else evolve(record, conversation={"of": "another form"})
 
     async with asked(settings) as client:
         first = (await client.post("/v1/responses", json=ASK)).json()
-        monkeypatch.setattr(MemoryResponseStore, "get", damaged)
+        monkeypatch.setattr(SqliteResponseStore, "get", damaged)
         answer = await client.post(
             "/v1/responses", json={**ASK, "previous_response_id": first["id"]}
         )
@@ -904,7 +904,7 @@ async def test_a_fault_of_the_store_fails_the_response(
     async def broken(*_: object) -> None:
         raise RuntimeError("inside story")
 
-    monkeypatch.setattr(MemoryResponseStore, "put", broken)
+    monkeypatch.setattr(SqliteResponseStore, "put", broken)
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})
         whole = await client.post("/v1/responses", json=ASK)
@@ -963,7 +963,7 @@ async def test_a_response_that_is_stopped_while_it_is_stored_has_an_end(
             return message
         return await anyio.sleep_forever()
 
-    monkeypatch.setattr(MemoryResponseStore, "put", endless)
+    monkeypatch.setattr(SqliteResponseStore, "put", endless)
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/v1/responses", "query_string": b""}
     service = Service.from_settings(settings)

@@ -20,7 +20,6 @@ from attrs import evolve
 from llmcore.bridge.background import event_log, lifecycle, replay, responses
 from llmcore.bridge.background.event_log import EventLog, Piece, piece_name
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits, StateSettings
-from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import store_for
@@ -572,7 +571,7 @@ def test_the_official_client_polls_resumes_and_cancels(
 async def test_events_wait_for_a_store_that_is_away() -> None:
     """They are written together later; what memory has let go is a gap, not a wrong number."""
 
-    class Away(MemoryResponseStore):
+    class Away(SqliteResponseStore):
         away = True
 
         async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
@@ -580,7 +579,7 @@ async def test_events_wait_for_a_store_that_is_away() -> None:
                 raise StateUnavailableError("away")
             await super().keep(name, value, ttl_s)
 
-    store = Away(ttl_s=60, max_entries=10, max_bytes=10**6)
+    store = Away(None, ttl_s=60, max_entries=10, max_bytes=10**6)
     log = EventLog(store, "resp_1")
     log.add([b"0", b"1"])
     await log.flush()
@@ -606,7 +605,7 @@ async def test_a_damaged_piece_is_an_error_of_the_store(settings: GatewaySetting
 async def test_an_end_that_was_not_written_to_its_record_is_completed_by_a_reader() -> None:
     """As after a process that was killed between the two."""
 
-    class Killed(MemoryResponseStore):
+    class Killed(SqliteResponseStore):
         killed = False
 
         async def put(self, record: Any) -> None:
@@ -614,7 +613,7 @@ async def test_an_end_that_was_not_written_to_its_record_is_completed_by_a_reade
                 raise StateUnavailableError("killed")
             await super().put(record)
 
-    store = Killed(ttl_s=60, max_entries=10, max_bytes=10**6)
+    store = Killed(None, ttl_s=60, max_entries=10, max_bytes=10**6)
     states = lifecycle.Lifecycle(store)
     queued = evolve(RECORD, response={"status": "queued"}, items={}, conversation=None)
     final = evolve(RECORD, response={"status": "completed"})
@@ -655,7 +654,7 @@ async def test_of_all_who_end_a_response_one_wins(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_response_whose_state_was_forgotten_has_failed(settings: GatewaySettings) -> None:
-    store = MemoryResponseStore(ttl_s=60, max_entries=10, max_bytes=10**6)
+    store = SqliteResponseStore(None, ttl_s=60, max_entries=10, max_bytes=10**6)
     queued = evolve(RECORD, response={"status": "queued"})
     await store.put(queued)
 

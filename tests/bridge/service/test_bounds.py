@@ -26,7 +26,7 @@ from llmcore.bridge.http.logs import LOGGER, JsonFormatter
 from llmcore.bridge.http.responses import diagnostic_codes
 from llmcore.bridge.service import Service
 from llmcore.bridge.spend.row import SpendRow
-from llmcore.bridge.state.memory import MemoryResponseStore
+from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.client.large_requests import LARGE_REQUEST_VALUES
 from llmcore.fronts.openai_responses import request as translate_module
 from llmcore.routes.route import Route
@@ -304,12 +304,12 @@ async def test_the_store_is_not_kept_busy_by_health_checks(settings: GatewaySett
     service = Service.from_settings(settings)
     checks = 0
 
-    class Counted(MemoryResponseStore):
+    class Counted(SqliteResponseStore):
         async def check(self) -> None:
             nonlocal checks
             checks += 1
 
-    service.store = Counted(ttl_s=60, max_entries=1, max_bytes=1)
+    service.store = Counted(None, ttl_s=60, max_entries=1, max_bytes=1)
     for _ in range(20):
         assert (await service.health())["status"] == "ok"
     await service.aclose()
@@ -325,12 +325,12 @@ async def test_a_store_that_does_not_answer_does_not_hold_health_checks(
     service = Service.from_settings(settings)
     answers, answered = anyio.Event(), anyio.Event()
 
-    class Silent(MemoryResponseStore):
+    class Silent(SqliteResponseStore):
         async def check(self) -> None:
             await answers.wait()
             answered.set()
 
-    service.store = Silent(ttl_s=60, max_entries=1, max_bytes=1)
+    service.store = Silent(None, ttl_s=60, max_entries=1, max_bytes=1)
     with anyio.fail_after(20):
         silent = [(await service.health())["status"] for _ in range(2)]
         answers.set()

@@ -13,7 +13,7 @@ from llmcore.bridge.background.lifecycle import Lifecycle
 from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.background.responses import BackgroundResponses
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.state.memory import MemoryResponseStore
+from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.websocket.messages import in_lane, lane_of
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.state import Record
@@ -27,7 +27,7 @@ LANES = st.text("abcXYZ019_.-", min_size=1, max_size=256)
 
 async def replayed(batches: list[tuple[list[str], bool]], after: int) -> tuple[Any, Any]:
     """Return all events of a response, and those that another process streams after *after*."""
-    store = MemoryResponseStore(ttl_s=60, max_entries=10, max_bytes=10**6)
+    store = SqliteResponseStore(None, ttl_s=60, max_entries=10, max_bytes=10**6)
     states, log = Lifecycle(store), EventLog(store, "resp_1")
     queued = Record(id="resp_1", owner="me", response={"id": "resp_1", "status": "queued"})
     final = evolve(queued, response={"id": "resp_1", "status": "completed"})

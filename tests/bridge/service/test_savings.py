@@ -15,7 +15,7 @@ from llmcore.bridge import savings
 from llmcore.bridge.configuration.reading import settings_from
 from llmcore.bridge.configuration.settings import CacheSettings, GatewaySettings
 from llmcore.bridge.savings import with_prompt_cache_marks
-from llmcore.bridge.state.memory import MemoryResponseStore
+from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.client.event_stream import EventStream
 from llmcore.fronts.front import ClientRequest
@@ -270,19 +270,19 @@ def test_answers_from_the_cache_cost_nothing(counting: Loopback) -> None:
 async def test_a_store_that_fails_fails_no_response() -> None:
     """Nor does kept data that is damaged."""
 
-    class Away(MemoryResponseStore):
+    class Away(SqliteResponseStore):
         async def value(self, name: str) -> bytes | None:
             raise StateUnavailableError("away")
 
         async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
             raise StateUnavailableError("away")
 
-    class Damaged(MemoryResponseStore):
+    class Damaged(SqliteResponseStore):
         async def value(self, name: str) -> bytes | None:
             return b"damaged"
 
     bounds: dict[str, Any] = {"ttl_s": 60, "max_entries": 10, "max_bytes": 10**6}
-    for store in (Away(**bounds), Damaged(**bounds)):
+    for store in (Away(None, **bounds), Damaged(None, **bounds)):
         cached = savings.CachedResponse(
             store=store, name=lambda: "n", ttl_s=60, large=False, is_fresh=False
         )

@@ -23,7 +23,6 @@ from llmcore.bridge.configuration.reading import settings_from
 from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend, StateSettings
 from llmcore.bridge.state import redis as redis_store
 from llmcore.bridge.state import sqlite as sqlite_store
-from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.bridge.state.redis import RedisResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import (
@@ -155,7 +154,10 @@ async def test_all_who_share_a_store_have_one_sealing_key(settings: GatewaySetti
 
     assert len(set(keys)) == 1
     assert len(keys[0]) == 32
-    assert await MemoryResponseStore(ttl_s=1, max_entries=1, max_bytes=1).sealing_key() not in keys
+    assert (
+        await SqliteResponseStore(None, ttl_s=1, max_entries=1, max_bytes=1).sealing_key()
+        not in keys
+    )
 
 
 @pytest.mark.anyio
@@ -240,8 +242,8 @@ async def _add(keys: list[bytes], ask: Callable[[], Awaitable[bytes]]) -> None:
 # -- memory
 
 
-def memory(clock: Callable[[], float], entries: int = 3, size: int = 10**6) -> MemoryResponseStore:
-    return MemoryResponseStore(ttl_s=10, max_entries=entries, max_bytes=size, clock=clock)
+def memory(clock: Callable[[], float], entries: int = 3, size: int = 10**6) -> SqliteResponseStore:
+    return SqliteResponseStore(None, ttl_s=10, max_entries=entries, max_bytes=size, clock=clock)
 
 
 @pytest.mark.anyio
