@@ -25,7 +25,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import HttpOverlay
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Result, Success
+from llmcore.schema.result import Result
 
 _FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta")
 _FORWARDED_QUERY: Final = ("beta",)
@@ -134,18 +134,10 @@ def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
 
 # -- the route
 
-_PREPARED: Final = 16
-"""The number of prepared requests that a route keeps: tokens are replaced from time to time."""
-
 
 @frozen(kw_only=True)
 class _RelayRoute(Route[Any]):
-    """A route for relayed requests, which prepares once what does not depend on their bodies."""
-
-    _prepared: dict[tuple[object, ...], PreparedRequest[Any]] = field(
-        factory=dict, init=False, eq=False, repr=False
-    )
-    """Requests without bodies, by everything else that they depend on."""
+    """A route for relayed requests, which have no messages and no tools to be adapted."""
 
     @classmethod
     def over(cls, route: Route[Any], protocol: Protocol[Any, Any, Any]) -> Self:
@@ -161,52 +153,12 @@ class _RelayRoute(Route[Any]):
         context: AuthContext,
         rejected: Collection[str] = (),
     ) -> Result[PreparedRequest[Any], LLMError]:
-        """Return what `Route.prepare` does.
-
-        Requests with headers or a query of their own, and those of an auth that signs the body,
-        are prepared anew.
-        """
-        overlay = request.http
-        is_own = overlay.headers or overlay.query or not self.auth.repeats
-        key = None if rejected or context.shown or is_own else self._signed_by(streaming, context)
-        before = None if key is None else self._prepared.get(key)
-        if before is not None:
-            return self._with_body_of(request, before, context)
-        prepared = Route.prepare(
-            self, request, streaming=streaming, context=context, rejected=rejected
-        )
-        if key is None:
-            return prepared
-        if isinstance(prepared, Success) and not prepared.value.request.http.body:
-            if len(self._prepared) >= _PREPARED:
-                self._prepared.clear()
-            self._prepared[key] = _without_body(prepared.value)
-        return prepared
-
-    def _with_body_of(
-        self, request: LLMRequest, before: PreparedRequest[Any], context: AuthContext
-    ) -> Result[PreparedRequest[Any], LLMError]:
-        """Return *before* with the body of *request*, and the address that it has now."""
-
-        def complete(built: Built[Any]) -> Result[PreparedRequest[Any], LLMError]:
-            body = built.body
-            url = self._address(before.request, body, before.streaming, context)
-            return url.map(
-                lambda address: changed(
-                    before,
-                    http=changed(before.http, url=address, body=json.dumps(body)),
-                    body=body,
-                )
+        """Return what `Route.prepare` does."""
+        if rejected or self.defaults.provider_options:
+            return Route.prepare(
+                self, request, streaming=streaming, context=context, rejected=rejected
             )
-
-        return self.protocol.body.build(request, before.streaming).bind(complete)
-
-
-def _without_body(prepared: PreparedRequest[Any]) -> PreparedRequest[Any]:
-    """Return *prepared* without the bytes of its request and what a client has sent."""
-    return changed(
-        prepared,
-        http=changed(prepared.http, body=b""),
-        body={},
-        request=changed(prepared.request, body={}),  # type: ignore[call-arg]
-    )
+        effective = self.defaults.applied_to(request)
+        built = self.protocol.body.build(effective, streaming)
+        composed = built.bind(lambda made: self._compose(effective, made, streaming, context))
+        return composed.alt(self._of_provider)

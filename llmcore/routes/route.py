@@ -315,7 +315,7 @@ class Route(NotPickled, Generic[Body_co]):
             if isinstance(composed, Success):
                 return composed
             built = composed
-        return built.alt(lambda error: _of_provider(error, self.provider))
+        return built.alt(self._of_provider)
 
     def prepare_count(
         self, request: LLMRequest, context: AuthContext
@@ -369,7 +369,7 @@ class Route(NotPickled, Generic[Body_co]):
         try:
             rest = machine.resume(cursor)
         except LLMError as error:
-            return Failure(_of_provider(error, self.provider))
+            return Failure(self._of_provider(error))
         where = EndpointContext(
             model_id=cut.request.model_id, body=cut.body, streaming=True, environ=context.environ
         )
@@ -468,6 +468,11 @@ class Route(NotPickled, Generic[Body_co]):
         }
         return layered(headers, self.defaults.headers, built.headers, request.http.headers)
 
+    def _of_provider(self, error: LLMError) -> LLMError:
+        """Return *error*, which states whose it is."""
+        error.provider = error.provider or self.provider
+        return error
+
 
 def layered(*layers: Mapping[str, str]) -> Mapping[str, str]:
     """Return the headers of *layers* by lower-case names; the last one counts, lists are joined."""
@@ -484,12 +489,6 @@ def _joined(first: str, second: str) -> str:
     """Join two comma-separated lists, each item once."""
     items = [item.strip() for item in f"{first},{second}".split(",")]
     return ",".join(dict.fromkeys(item for item in items if item))
-
-
-def _of_provider(error: LLMError, provider: str) -> LLMError:
-    if error.provider is None:
-        error.provider = provider
-    return error
 
 
 def route_of(model: Model) -> Route[Any]:

@@ -1,4 +1,4 @@
-"""Requests to an upstream of the client's API: prepared once, but for what each client has sent."""
+"""Requests to an upstream of the client's API: each with what its client has sent."""
 
 from collections.abc import Mapping
 from typing import Any
