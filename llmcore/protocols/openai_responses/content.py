@@ -71,8 +71,11 @@ def on_delta(state: ResponsesState, event: NativeObject, events: list[LLMEvent])
         return state
     state, item, key = _opened(state, event, type_, events)
     part = item.parts.get(key)
-    if part is None or part.ended:
-        return state
+    if part is None or part.ended:  # after the end of its part, or of its item
+        if item.repeated:
+            return state
+        state = _open_part(state, replace(item, done=False), key, events)
+        part = state.items[item.position].parts[key]
     delta = _delta(type_, part.segment, text, logprobs)
     events.append(delta)
     return with_fast_path(state, event, PART_TYPES[type_].index, part.segment, type(delta))
@@ -112,22 +115,23 @@ def _open_part(
 ) -> ResponsesState:
     """Begin the segment of a part, with the text that *native*, the part, has already."""
     type_, number = key
-    facts = PART_TYPES[type_]
-    segment = f"{facts.segment}_{item.position}_{number}"
+    facts, before = PART_TYPES[type_], item.parts.get(key)
+    again = 0 if before is None else before.again + 1
+    segment = f"{facts.segment}_{item.position}_{number}" + (f"_{again}" if again else "")
     if facts.item == "message":
         events.append(
             TextStart(segment, refusal=type_ == "refusal", provider_metadata=_of_message(item))
         )
     else:
-        for before in dict.fromkeys(to_list(item.whole_thoughts)):
-            if not item.parts[before].ended:
-                item = _end_thought(item, before, events)
+        for whole in dict.fromkeys(to_list(item.whole_thoughts)):
+            if not item.parts[whole].ended:
+                item = _end_thought(item, whole, events)
         item = replace(item, whole_thoughts=None)
         events.append(ReasoningStart(segment, provider_metadata={METADATA_KEY: {"part": type_}}))
     text = None if native is None else str_or_none(native.get(facts.text))
     if native is not None and text:
         events.append(_delta(type_, segment, text, read_logprobs(native.get("logprobs"))))
-    return with_part(state, item, key, Part(segment=segment))
+    return with_part(state, item, key, Part(segment=segment, again=again))
 
 
 # -- parts
@@ -218,7 +222,7 @@ def _keep_text(
         return state
     part = replace(
         part,
-        text=text or part.text,
+        text=(text or part.text) if not part.again else "",
         citations=from_list(citations) or part.citations,
         logprobs=logprobs or part.logprobs,
     )
@@ -256,6 +260,8 @@ def _settle_text(
     part = item.parts[key]
     if part.ended:
         return state
+    if part.again:  # the whole text has been emitted before, up to these deltas
+        return _end_text(state, item, key, events)
     citations = from_list(read_citations(native.get("annotations"))) or part.citations
     for citation in to_list(citations):
         state = _announce_cited(state, citation, events)
@@ -308,7 +314,7 @@ def settle_reasoning(state: ResponsesState, item: Item, events: list[LLMEvent]) 
             state = _open_part(state, state.items[item.position], key, events)
         current = state.items[item.position]
         part, text = current.parts[key], str_or_none(native.get("text"))
-        if text and not part.ended:
+        if text and not part.ended and not part.again:
             state = with_part(state, current, key, replace(part, text=text))
     item = state.items[item.position]
     open_parts = [key for key, part in item.parts.items() if not part.ended]

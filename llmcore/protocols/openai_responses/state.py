@@ -67,6 +67,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: tuple[TokenLogprob, ...] = ()
     """Those of the whole text, once the server has sent them."""
     ended: bool = False
+    again: int = 0
+    """How often deltas came after its end; each time opens a segment, which has only these."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     native: NativeObject = {}
     """The item's last whole form. Texts that were emitted when it was announced are empty in it."""
     done: bool = False
+    repeated: bool = False
+    """Whether it was announced again after its end, so that its deltas repeat what has come."""
 
     parts: Mapping[PartKey, Part] = {}
     """The parts of a message or of reasoning."""
@@ -292,10 +296,15 @@ def _as_streamed(
     """Return *parts* by the numbers that they had when they were streamed.
 
     Where as many of a type were streamed as are listed, they are the same, in order: vLLM numbers
-    the parts of all items together (`emit_text_delta_events`, `current_content_index`).
+    the parts of all items together (`emit_text_delta_events`, `current_content_index`). LiteLLM
+    streams reasoning as a summary and lists it as content.
     """
     if all(key in item.parts for key, _ in parts):
         return parts
+    if item.type == "reasoning":
+        types = {type_ for type_, _ in item.parts}
+        if len(types) == 1 and types.isdisjoint(type_ for (type_, _), _ in parts):
+            parts = [((type_, at), part) for type_ in types for at, (_, part) in enumerate(parts)]
     listed = Counter(type_ for (type_, _), _ in parts)
     streamed: dict[str, list[int]] = {}
     for type_, number in sorted(item.parts):

@@ -214,7 +214,10 @@ def _on_item_added(
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
-    return _announce(state, match_added(state, native, number), native, number, events)
+    item = match_added(state, native, number)
+    if item is not None and item.done:
+        return with_item(state, replace(item, repeated=True))
+    return _announce(state, item, native, number, events)
 
 
 def _announce(

@@ -399,3 +399,57 @@ def test_a_final_response_with_other_words_is_noted() -> None:
     assert [same.text, other.text, empty.text] == ["Hello"] * 3
     assert [note.code for note in other.diagnostics] == ["final-response-differs"]
     assert same.diagnostics == empty.diagnostics == ()
+
+
+@pytest.mark.parametrize("listed", ["nothing", "the same", "as content"])
+def test_deltas_after_the_end_of_their_item_are_read(listed: str) -> None:
+    """Python's accumulator adds them to the text. LiteLLM's bridge ends reasoning before the text.
+
+    More of it then comes for the same item, and the final response lists as `content` what was
+    streamed as a summary.
+    """
+    thought = reasoning("Hm, ", encrypted=None)
+    whole_thought = reasoning("Hm, so.", encrypted=None)
+    if listed == "as content":
+        whole_thought = reasoning(content=["Hm, so."], encrypted=None)
+    output = None if listed == "nothing" else [whole_thought, message("Hello")]
+    summary: Native = {"item_id": "rs_1", "summary_index": 0}
+    text: Native = {"at": 1, "item_id": "msg_1", "content_index": 0}
+
+    events = _answer(
+        _added(reasoning(encrypted=None)),
+        _inside("reasoning_summary_text.delta", **summary, delta="Hm, "),
+        _inside("reasoning_summary_text.done", **summary, text="Hm, "),
+        _inside("output_item.done", item=thought),
+        _added(message(), at=1),
+        _inside("output_text.delta", **text, delta="He"),
+        _inside("reasoning_summary_text.delta", **summary, delta="s"),
+        _inside("reasoning_summary_text.delta", **summary, delta="o."),
+        _inside("output_text.delta", **text, delta="l"),
+        _inside("output_item.done", at=1, item=message("Hel")),
+        _inside("output_text.delta", **text, delta="lo"),
+        output=output,
+    )
+
+    answer = response(events)
+
+    assert (answer.reasoning, answer.text) == ("Hm, so.", "Hello")
+    assert answer.diagnostics == ()
+    assert _deltas(events, ReasoningDelta) == ["Hm, ", "s", "o."]
+    assert _deltas(events, TextDelta) == ["He", "l", "lo"]
+
+
+def test_reasoning_is_read_once_where_its_whole_form_names_its_parts_otherwise() -> None:
+    """A text that was streamed as a summary, and is listed as content alone."""
+    summary: Native = {"item_id": "rs_1", "summary_index": 0}
+
+    answer = response(
+        _answer(
+            _added(reasoning(encrypted=None)),
+            _inside("reasoning_summary_text.delta", **summary, delta="Hm."),
+            output=[reasoning(content=["Hm."])],
+        )
+    )
+
+    assert answer.reasoning == "Hm."
+    assert [part.encrypted for part in answer.message.content] == ["enc=="]  # type: ignore[union-attr]
