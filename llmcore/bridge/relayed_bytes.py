@@ -291,7 +291,8 @@ class RelayedBytes:
         places = [(held.rfind(mark, searched), len(mark)) for mark in _BLANK_LINES]
         end = max(place + size if place >= 0 else 0 for place, size in places)
         if not end and len(held) > self._max_frame_bytes:
-            raise StreamError(f"a server-sent event has more than {self._max_frame_bytes} bytes")
+            message = f"a server-sent event has more than {self._max_frame_bytes} bytes"
+            raise StreamError(message, retryable=False)
         frames = bytes(held[:end])
         del held[:end]
         return frames

@@ -61,17 +61,17 @@ class EventStreamDecoder:
     """Whether a valid prelude was read, so that this is an event stream."""
     _known: dict[int, _Head] = field(init=False, factory=dict)
     """The last prelude and headers for each length of a message; a stream repeats the same few."""
-    _failure: str = field(init=False, default="")
+    _failure: StreamError | None = field(init=False, default=None)
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the messages that *chunk* completes."""
         if self._failure:
-            raise StreamError(self._failure)
+            raise self._failure
         frames: list[Frame] = []
         try:
             self._read(chunk, frames)
         except StreamError as error:
-            self._failure = error.message
+            self._failure = error
             if not frames:
                 raise
         return frames
@@ -80,9 +80,9 @@ class EventStreamDecoder:
         """Return nothing, or raise StreamError for a message that was cut off."""
         if self._held and not self._failure:
             quoted = _quoted(bytes(self._held)) if not self._started else ""
-            self._failure = quoted or "the event stream ends inside a message"
+            self._failure = StreamError(quoted or "the event stream ends inside a message")
         if self._failure:
-            raise StreamError(self._failure)
+            raise self._failure
         return []
 
     def _read(self, chunk: bytes, frames: "list[Frame]") -> None:
@@ -147,7 +147,8 @@ class EventStreamDecoder:
         if crc32(chunk[at : at + 8]) == checksum:
             raise StreamError(
                 f"an event stream message declares {total} bytes, {headers} of them headers;"
-                f" allowed are {self.max_frame_bytes}"
+                f" allowed are {self.max_frame_bytes}",
+                retryable=False,
             )
         quoted = _quoted(chunk) if not self._started else ""
         if quoted and len(chunk) < _QUOTED_BYTES:

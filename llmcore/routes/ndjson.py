@@ -31,6 +31,7 @@ class NdjsonDecoder:
     _held: bytearray = field(init=False, factory=bytearray)
     """The line that is not complete."""
     _failure: str = field(init=False, default="")
+    """That a line is too long: another try would be billed, and end in the same way."""
     _start: bytes | None = field(init=False, default=b"")
     """The first bytes, while they may begin a field of server-sent events; None after that."""
     _events: SseDecoder | None = field(init=False, default=None)
@@ -39,7 +40,7 @@ class NdjsonDecoder:
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the lines that *chunk* completes."""
         if self._failure:
-            raise StreamError(self._failure)
+            raise StreamError(self._failure, retryable=False)
         if self._start is not None:
             chunk = self._begun(self._start + chunk)
         if self._events is not None:
@@ -80,7 +81,7 @@ class NdjsonDecoder:
                 self._failure = f"a line of JSON has more than {self.max_frame_bytes} bytes"
                 frames = _documents(lines[:index])
                 if not frames:
-                    raise StreamError(self._failure)
+                    raise StreamError(self._failure, retryable=False)
                 return frames
         return _documents(lines)
 

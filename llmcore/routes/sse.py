@@ -52,6 +52,7 @@ class SseDecoder:
     _after_cr: bool = field(init=False, default=False)
     """The last byte was a CR, so an LF that follows is part of the same line end."""
     _failure: str = field(init=False, default="")
+    """That an event is too long: another try would be billed, and end in the same way."""
     _names: dict[bytes, str] = field(init=False, factory=lambda: {b"": ""})
     """The names of events, by the lines that give them; a stream repeats the same few."""
     _plain: bool = field(init=False, default=False)
@@ -80,13 +81,13 @@ class SseDecoder:
     def close(self) -> "list[Frame]":
         """Return the event that lacks its blank line, if there is one."""
         if self._failure:
-            raise StreamError(self._failure)
+            raise StreamError(self._failure, retryable=False)
         return self._cut(b"\n\n")
 
     def _with_lf(self, chunk: bytes) -> bytes:
         """Return *chunk* with each line end as one LF, and without a byte order mark."""
         if self._failure:
-            raise StreamError(self._failure)
+            raise StreamError(self._failure, retryable=False)
         if self._start is not None:
             chunk = self._start + chunk
             if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
@@ -144,7 +145,7 @@ class SseDecoder:
         self._failure = f"a server-sent event has more than {self.max_frame_bytes} bytes"
         frames = _lines(complete + b"\n\n")
         if not frames:
-            raise StreamError(self._failure)
+            raise StreamError(self._failure, retryable=False)
         return frames
 
     def _events(self, text: bytes) -> "list[Frame]":

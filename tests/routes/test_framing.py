@@ -162,13 +162,14 @@ def test_empty_chunks_give_no_frames(framing_id: str) -> None:
 
 @every_framing
 def test_a_frame_over_the_limit_is_an_error_before_it_is_complete(framing_id: str) -> None:
-    """An endless frame is given up at the limit, not at the end."""
+    """An endless frame is given up at the limit, not at the end, and is not asked for again."""
     body = encode(framing_id, [("e", b'{"a":"' + b"x" * 1000 + b'"}')])
     chunks = [body[at : at + 10] for at in range(0, 800, 10)]
     decoder = MAKERS[framing_id](500).new_decoder()
 
-    with pytest.raises(StreamError, match="500"):
+    with pytest.raises(StreamError, match="500") as caught:
         assert [decoder.feed(chunk) for chunk in chunks] == []
+    assert not caught.value.retryable
 
 
 @every_framing
