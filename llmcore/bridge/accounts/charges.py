@@ -144,6 +144,8 @@ class Accounts:
             try:
                 await anyio.to_thread.run_sync(step, limiter=self._threads)
             except StateUnavailableError as error:
+                if error.sent:
+                    self._writer.release(charge.id, charge.increments)
                 self._metrics.state_errors.inc()
                 log(logging.ERROR, "state_unavailable", error=str(error))
                 raise accounts_unavailable() from error

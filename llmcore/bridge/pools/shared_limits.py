@@ -69,6 +69,8 @@ class SharedLimits:
         try:
             wait_s = await anyio.to_thread.run_sync(step, limiter=self._threads)
         except StateUnavailableError as error:
+            if error.sent and upstream.max_running:  # it may be counted all the same
+                self._left.append(slot)
             self._log(error)
             return Slot()
         self._is_failing = False

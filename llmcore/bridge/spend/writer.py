@@ -1,7 +1,8 @@
 """Writes what responses used, in the background: no response waits for it.
 
-A thread of its own settles with the ledger what the queue holds, several responses at a time, and
-extends the worker's lease. While the ledger cannot be reached the queue fills up to its bound;
+A thread of its own settles with the ledger what the queue holds, several responses at a time,
+extends the worker's lease, and gives back reservations that the ledger may have made although it
+did not answer in time. While the ledger cannot be reached the queue fills up to its bound;
 then rows are dropped and counted. Responses that reserved an amount are never dropped: they cannot
 be more than were admitted while the ledger answered.
 
@@ -19,7 +20,7 @@ from attrs import frozen
 
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.spend.journal import SpendJournal
-from llmcore.bridge.state.ledger import Ledger, Settlement
+from llmcore.bridge.state.ledger import Increment, Ledger, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
 
 LEASE_S: Final = 30.0
@@ -65,6 +66,8 @@ class SpendWriter:
         self._keep_s = keep_s
         self._clock = clock
         self._queue: deque[Settlement] = deque()
+        self._unanswered: list[tuple[str, Sequence[Increment]]] = []
+        """Reservations of which it is unknown whether they were made, to be given back."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
@@ -85,6 +88,16 @@ class SpendWriter:
             self._start_held()
             if len(self._queue) == 1:
                 self._changed.notify_all()
+
+    def release(self, reservation: str, increments: Sequence[Increment]) -> None:
+        """Give back a reservation, if it is made, once the ledger answers again.
+
+        Those that have no room in the queue are given back when the lease of the process ends.
+        """
+        with self._changed:
+            if increments and len(self._unanswered) < self._max_rows:
+                self._unanswered.append((reservation, increments))
+                self._start_held()
 
     def hold_lease(self) -> None:
         """Make sure that the worker has a lease, which is then extended until `close`."""
@@ -156,6 +169,7 @@ class SpendWriter:
                 if batch:
                     self._ledger.settle(batch)
                     self._done(len(batch))
+                self._give_back()
                 self._keep_house()
             except StateUnavailableError as error:
                 self._failed(error)
@@ -195,6 +209,14 @@ class SpendWriter:
             if self._journal is not None:
                 self._journal.written(self._written)
             self._changed.notify_all()
+
+    def _give_back(self) -> None:
+        while self._unanswered:
+            reservation, increments = self._unanswered[0]
+            meters = [increment.meter for increment in increments]
+            self._ledger.release(reservation, self._worker, meters)
+            with self._changed:
+                del self._unanswered[0]
 
     def _keep_house(self) -> None:
         """Extend the lease, and delete a few of the old rows."""

@@ -76,7 +76,8 @@ class RedisConnections:
         import redis
 
         if time.monotonic() < self._avoided_until:  # also for those who waited for a thread
-            raise StateUnavailableError(f"{self._stored} (Redis) did not answer in time")
+            message = f"{self._stored} (Redis) did not answer in time"
+            raise StateUnavailableError(message, sent=False)
         try:
             return step(self.client)
         except redis.RedisError as error:

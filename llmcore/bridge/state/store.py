@@ -25,10 +25,15 @@ MAX_RECORD_BYTES = 256 * 1024 * 1024
 
 
 class StateUnavailableError(Exception):
-    """The store cannot be reached or refused the call; nothing was written.
+    """The store cannot be reached, did not answer in time, or refused the call.
 
-    Not an LLMError, since no model was called.
+    A call that was *sent* may still be carried out, even later. Not an LLMError, since no model was
+    called.
     """
+
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class ResponseStore(Protocol):

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from attrs import evolve
 
+from llmcore.bridge import service
 from llmcore.bridge.accounts import charges
 from llmcore.bridge.accounts.admin import used
 from llmcore.bridge.accounts.charges import budget_meters
@@ -26,6 +27,7 @@ from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.stores import ledger_for
 from llmcore.testing import scripted
+from tests.bridge.pools.test_shared_limits import Late
 from tests.bridge.service.test_websocket import connected, turn
 from tests.support.servers.bridge_service import (
     JSON,
@@ -121,6 +123,7 @@ def rows(ledger: Ledger) -> list[SpendRow]:
 
 async def rows_soon(ledger: Ledger, count: int) -> list[SpendRow]:
     """Return the rows once there are *count*."""
+    found: list[SpendRow] = []
     for _ in range(100):
         found = await anyio.to_thread.run_sync(rows, ledger)
         if len(found) >= count:
@@ -505,6 +508,29 @@ def test_a_client_that_leaves_is_charged_for_what_it_got(
     assert row.estimated
     assert row.input_tokens > 0
     assert row.output_tokens > 0
+    assert used_of(ledger, id_) == {"tokens": row.input_tokens + row.output_tokens}
+
+
+@pytest.mark.anyio
+async def test_a_reservation_that_was_not_answered_in_time_is_given_back(
+    settings: GatewaySettings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that hangs carries out what it was sent when it goes on."""
+    late: Any = Late(ledger)
+    monkeypatch.setattr(service, "ledger_for", lambda _: late)
+    id_, headers = key_for(ledger, budget_tokens=5000)
+    async with asked(settings) as client:
+        response = await client.post("/v1/responses", json=body(), headers=headers)
+        assert used_of(ledger, id_)["tokens"] > 0
+        late.is_late = False
+        await client.post("/v1/responses", json=body(), headers=headers)  # wakes the writer
+        (row,) = await rows_soon(ledger, 1)
+        for _ in range(100):
+            if used_of(ledger, id_)["tokens"] == row.input_tokens + row.output_tokens:
+                break
+            await anyio.sleep(0.05)
+
+    assert response.status_code == 503
     assert used_of(ledger, id_) == {"tokens": row.input_tokens + row.output_tokens}
 
 

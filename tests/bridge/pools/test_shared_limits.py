@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -89,6 +90,37 @@ async def test_answers_under_way_count_over_all_workers(scene: Scene) -> None:
     scene.clock.now += 1
 
     assert await one.enter(A) is not None
+
+
+@define
+class Late:
+    """A ledger that reserves, and whose answer does not arrive."""
+
+    inner: Ledger
+    is_late: bool = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def reserve(
+        self, reservation: str, worker: str, increments: Sequence[Increment]
+    ) -> ExceededMeter | None:
+        excess = self.inner.reserve(reservation, worker, increments)
+        if self.is_late:
+            raise StateUnavailableError("the answer is late")
+        return excess
+
+
+async def test_a_place_that_a_late_ledger_counted_is_given_back(scene: Scene) -> None:
+    """Or the upstream would have one place less until the process ends."""
+    ledger: Any = Late(scene.ledger)
+    limits = scene.limits("one", ledger)
+    assert not (await limits.take(upstream(1))).reservation
+    assert (await scene.limits("two").take(upstream(1))).wait_s
+
+    ledger.is_late = False
+    await limits.release()
+    assert (await scene.limits("two").take(upstream(1))).reservation
 
 
 async def test_requests_a_minute_count_over_all_workers(scene: Scene) -> None:
