@@ -4,10 +4,13 @@ Tables are made when a connection is first opened, by whichever process comes fi
 lock of the database keeps the others waiting.
 """
 
+import math
 import os
 import re
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from functools import cache
 from threading import BoundedSemaphore, Lock
 from typing import Any, Final, TypeVar
 
@@ -18,7 +21,13 @@ _T = TypeVar("_T")
 _LOCK_OF_TABLES: Final = 0x6F70656E  # of ours alone, by chance: it is the ASCII text "open"
 _TRIES: Final = 3
 _STATEMENT_S: Final = 10
+"""After which the server cancels a statement."""
+_ANSWER_S: Final = 15.0
+"""After which the connection is closed: the server hangs, or cannot be reached any more."""
+_AVOIDED_S: Final = 5.0
+"""Seconds without further transactions after the server did not answer in time."""
 _TABLE: Final = re.compile(r"create table if not exists (\w+)")
+NOT_IN_TIME: Final = "the server did not answer in time"
 MAX_CONNECTIONS: Final = 8
 """Of one database object at once. A server allows 100 by default, which all processes of all
 machines share: further transactions wait for a connection."""
@@ -26,6 +35,9 @@ machines share: further transactions wait for a connection."""
 
 class PostgresDatabase:
     """Runs transactions on connections that are opened when they are needed, and used again.
+
+    After the server did not answer in time, further transactions fail at once for a few seconds, so
+    that requests do not wait for it one after another.
 
     *tables* is the SQL that makes the tables unless they exist. ConfigurationError, which names
     *setting* and does not quote the URL, for a bad URL, and where `psycopg` is not installed.
@@ -38,6 +50,7 @@ class PostgresDatabase:
         except ImportError as error:
             raise missing_extra("PostgreSQL", "postgres", error) from error
         self._driver: Any = psycopg
+        self._connect = _limited_class().connect
         try:
             conninfo_to_dict(url)
         except psycopg.Error:
@@ -53,18 +66,26 @@ class PostgresDatabase:
         self._lock = Lock()
         self._places = BoundedSemaphore(MAX_CONNECTIONS)
         self._has_tables = False
+        self._avoided_until = -math.inf
         self._pid = os.getpid()
 
     def run(self, work: Callable[[Any], _T]) -> _T:
         """Return what *work* returns for a cursor, in a transaction that is then committed.
 
         *work* runs again after a deadlock, and on a new connection if that of the first try was
-        found broken before anything was done. Raises psycopg.Error.
+        found broken before anything was done. Raises psycopg.Error, which is ConnectionTimeout if
+        nothing was sent, and TimeoutError if the server does not answer.
         """
         if self._pid != os.getpid():
             self._forget_parent()
         with self._places:
-            return self._run(work)
+            if time.monotonic() < self._avoided_until:  # also for those who waited for a place
+                raise self._driver.errors.ConnectionTimeout(NOT_IN_TIME)
+            try:
+                return self._run(work)
+            except (self._driver.errors.ConnectionTimeout, TimeoutError):
+                self._avoided_until = time.monotonic() + _AVOIDED_S
+                raise
 
     def _run(self, work: Callable[[Any], _T]) -> _T:
         for tries_left in reversed(range(_TRIES)):
@@ -106,7 +127,7 @@ class PostgresDatabase:
         self._pid = os.getpid()
 
     def _opened(self) -> Any:
-        connection = self._driver.connect(
+        connection = self._connect(
             self._url,
             autocommit=True,
             connect_timeout=max(2, round(self._connect_s)),
@@ -135,6 +156,36 @@ class PostgresDatabase:
             if connection.execute(missing, (wanted,)).fetchone() is not None:
                 connection.execute("set local client_min_messages = warning")
                 connection.execute(self._tables)
+
+
+@cache
+def _limited_class() -> Any:
+    """Return the class of connections that are closed when the server does not answer in time.
+
+    The server's own limit of a statement does not help where the server hangs, nor TCP: it waits
+    for a quarter of an hour.
+    """
+    import psycopg
+
+    class Limited(psycopg.Connection[Any]):
+        def wait(self, gen: Any, *args: Any, **named: Any) -> Any:
+            return super().wait(self._limited(gen), *args, **named)
+
+        def _limited(self, gen: Any) -> Generator[Any, Any, Any]:
+            """Yield what *gen* waits for; it is resumed, with 0, every tenth of a second."""
+            deadline = time.monotonic() + _ANSWER_S
+            try:
+                wanted = next(gen)
+                while True:
+                    ready = yield wanted
+                    if not ready and time.monotonic() > deadline:
+                        self.close()
+                        raise TimeoutError(NOT_IN_TIME)
+                    wanted = gen.send(ready)
+            except StopIteration as end:
+                return end.value
+
+    return Limited
 
 
 def _closed_before_use(error: Exception, *, is_new: bool) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from llmcore.bridge.state.ledger import ExceededMeter, Increment, Meter, Settlement, StoredRow
-from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.bridge.state.store import StateUnavailableError, reason_of
 from llmcore.storage.postgres import PostgresDatabase, rows_of
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, transaction
 
@@ -342,9 +342,10 @@ class PostgresLedgerDatabase:
         try:
             return self._db.run(step)
         except (psycopg.Error, OSError) as error:
-            kind = type(error).__name__
-            message = f"the store of accounts (PostgreSQL) does not answer as it should: {kind}"
-            raise StateUnavailableError(message) from error
+            reason = reason_of(error)
+            message = f"the store of accounts (PostgreSQL) does not answer as it should: {reason}"
+            sent = not isinstance(error, psycopg.errors.ConnectionTimeout)
+            raise StateUnavailableError(message, sent=sent) from error
 
     def read(self, work: Callable[[Execute], _T]) -> _T:
         """Return what *work* returns, in a transaction as well: it sees one moment."""

@@ -13,6 +13,7 @@ from llmcore.bridge.state.store import (
     StateUnavailableError,
     packed,
     packed_items,
+    reason_of,
     unpacked,
     unpacked_items,
 )
@@ -182,8 +183,8 @@ class PostgresResponseStore:
         try:
             return self._db.run(step)
         except (psycopg.Error, OSError) as error:
-            kind = type(error).__name__
-            message = f"the response store (PostgreSQL) does not answer as it should: {kind}"
+            reason = reason_of(error)
+            message = f"the response store (PostgreSQL) does not answer as it should: {reason}"
             raise StateUnavailableError(message) from error
 
 

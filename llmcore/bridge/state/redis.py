@@ -19,6 +19,7 @@ from llmcore.bridge.state.store import (
     StateUnavailableError,
     packed,
     packed_items,
+    reason_of,
     unpacked,
     unpacked_items,
 )
@@ -83,8 +84,7 @@ class RedisConnections:
         except redis.RedisError as error:
             if isinstance(error, redis.TimeoutError):
                 self._avoided_until = time.monotonic() + _AVOIDED_S
-            kind = type(error).__name__
-            message = f"{self._stored} (Redis) does not answer as it should: {kind}"
+            message = f"{self._stored} (Redis) does not answer as it should: {reason_of(error)}"
             raise StateUnavailableError(message) from error
 
     def close(self) -> None:

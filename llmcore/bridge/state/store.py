@@ -10,7 +10,7 @@ ended.
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema import json
@@ -24,6 +24,9 @@ MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A record whose stated size is larger than this is not read."""
 
 
+_MAX_REASON_CHARS: Final = 200
+
+
 class StateUnavailableError(Exception):
     """The store cannot be reached, did not answer in time, or refused the call.
 
@@ -34,6 +37,15 @@ class StateUnavailableError(Exception):
     def __init__(self, message: str, *, sent: bool = True) -> None:
         super().__init__(message)
         self.sent = sent
+
+
+def reason_of(error: Exception) -> str:
+    """Return what kind of error it is, and the first line of its message, for the log.
+
+    Messages of database servers and their clients name hosts and users, and no passwords.
+    """
+    message = str(error).partition("\n")[0][:_MAX_REASON_CHARS]
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 class ResponseStore(Protocol):

@@ -1,6 +1,7 @@
 """The behaviour that all ledgers share: in memory, SQLite, Redis and PostgreSQL."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.ledger_sql import PostgresLedgerDatabase, SqliteLedgerDatabase, SqlLedger
 from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.storage import postgres as postgres_storage
 from llmcore.storage.postgres import MAX_CONNECTIONS
 from tests.support.servers.postgres_servers import PostgresServer
 from tests.support.servers.redis_servers import RedisServer
@@ -390,7 +392,7 @@ def test_a_ledger_that_cannot_be_reached_raises(tmp_path: Path) -> None:
     redis = RedisLedger("redis://user:hunter2@127.0.0.1:1/0")
     with pytest.raises(StateUnavailableError):
         sqlite.check()
-    with pytest.raises(StateUnavailableError) as caught:
+    with pytest.raises(StateUnavailableError, match="Connection refused") as caught:
         redis.check()
     assert "hunter2" not in str(caught.value)
 
@@ -400,9 +402,35 @@ def test_postgres_that_cannot_be_reached_raises() -> None:
     pytest.importorskip("psycopg")
     url = "postgresql://user:hunter2@127.0.0.1:1/x"
     ledger = SqlLedger(PostgresLedgerDatabase(url, setting="X"))
-    with pytest.raises(StateUnavailableError) as caught:
+    with pytest.raises(StateUnavailableError, match="onnection refused") as caught:
         ledger.check()
     assert "hunter2" not in str(caught.value)
+
+
+def test_postgres_that_hangs_is_given_up_and_then_avoided(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open connection would wait for as long as the server hangs."""
+    monkeypatch.setattr(postgres_storage, "_ANSWER_S", 0.3)
+    monkeypatch.setattr(postgres_storage, "_AVOIDED_S", 0.5)
+    ledger = SqlLedger(PostgresLedgerDatabase(postgres.url, setting="X"))
+    ledger.check()
+    failures: list[StateUnavailableError] = []
+
+    def ask() -> None:
+        for _ in range(2):
+            with pytest.raises(StateUnavailableError, match="in time") as caught:
+                ledger.check()
+            failures.append(caught.value)
+
+    with postgres.hung():
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(30)
+    assert [failure.sent for failure in failures] == [True, False]
+    time.sleep(0.6)
+    ledger.check()
+    ledger.close()
 
 
 def test_postgres_is_used_again_after_its_restart(postgres: PostgresServer) -> None:

@@ -44,6 +44,12 @@ def _account() -> pwd.struct_passwd | None:
         return None
 
 
+def _with_children(process: int) -> list[int]:
+    """Return a process of Linux, and the processes that it has started."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [process, *(found for child in children for found in _with_children(int(child)))]
+
+
 @define
 class PostgresServer:
     """A server on a Unix socket in *folder*, which can be stopped and started again."""
@@ -71,6 +77,19 @@ class PostgresServer:
             **_user(),  # type: ignore[call-overload]
         )
         self._wait()
+
+    @contextmanager
+    def hung(self) -> Iterator[None]:
+        """Stop all processes for the block: connections open, nothing is answered."""
+        assert self._process is not None
+        processes = _with_children(self._process.pid)
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
 
     def _wait(self) -> None:
         import time
