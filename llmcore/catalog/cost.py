@@ -1,6 +1,5 @@
 """The cost of a call, in US dollars."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
 from functools import lru_cache
@@ -73,10 +72,14 @@ def _price_of_embedding(provider: str, model: str) -> float | None:
     return None
 
 
+_LARGEST_COST: Final = 1e9
+"""US dollars. A server that states more for one response states something else."""
+
+
 def stated_cost(usage: Usage) -> float | None:
-    """Return the cost that the provider states; None for one below 0."""
+    """Return the cost that the provider states; None for one that no response can have."""
     cost = usage.cost_usd
-    return cost if cost is not None and 0 <= cost < math.inf else None
+    return cost if cost is not None and 0 <= cost <= _LARGEST_COST else None
 
 
 def response_cost(
@@ -164,7 +167,9 @@ def _within(hours: Hours, now: time) -> bool:
 def _cost(rates: Rates, usage: Usage) -> float | None:
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
-    read, write = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    # Cached tokens that a server counts beside its input must not make the rest of it negative.
+    read = min(usage.cache_read_tokens or 0, usage.input_tokens)
+    write = min(usage.cache_write_tokens or 0, usage.input_tokens)
     write_1h = min(usage.cache_write_1h_tokens or 0, write)
     uncached = usage.uncached_input_tokens
     if uncached is None:
@@ -177,7 +182,7 @@ def _cost(rates: Rates, usage: Usage) -> float | None:
         + write_1h * _or(rates.cache_write_1h, price_of_write)
         + usage.output_tokens * rates.output
     )
-    return millions / 1_000_000
+    return max(millions, 0.0) / 1_000_000
 
 
 def _or(price: float | None, other: float) -> float:

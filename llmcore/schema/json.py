@@ -289,20 +289,28 @@ def index_or_none(value: Any) -> int | None:
     return int_or_none(value)
 
 
+LARGEST_COUNT: Final = 10**15
+"""A server that states more tokens, bytes or calls than this does not count them."""
+
+
 def count_or_none(value: Any) -> int | None:
-    """Return a count, never negative; servers that count in floats mean whole numbers."""
-    if type(value) is int:
-        return value if value > 0 else 0
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+    """Return a count; None for a number that counts nothing: below 0, or above `LARGEST_COUNT`.
+
+    Servers that count in floats mean whole numbers, and some state -1 for what they do not know.
+    """
+    if value is None or type(value) is bool or not isinstance(value, int | float):
         return None
-    return max(0, int(value)) if math.isfinite(value) else None
+    return int(value) if 0 <= value <= LARGEST_COUNT else None
 
 
 def float_or_none(value: Any) -> float | None:
-    """Return a number as a float, else None."""
+    """Return a number as a float; None for anything else, and for one that no float holds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def object_or_empty(value: Any) -> dict[str, Any]:

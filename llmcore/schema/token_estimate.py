@@ -128,6 +128,11 @@ def cached_tokens(request: LLMRequest) -> int:
     return 0 if content is None else content.total_tokens or 0
 
 
+def estimated_content_tokens(parts: Iterable[ContentPart]) -> int:
+    """Return about how many tokens the content of a message has: more rather than fewer."""
+    return round(_parts(parts))
+
+
 def _parts(parts: Iterable[ContentPart]) -> float:
     return sum(map(_part, parts))
 

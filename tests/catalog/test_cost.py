@@ -102,6 +102,22 @@ def test_the_providers_own_figure_wins() -> None:
     assert cost_of("nobody", "nothing", stated) == 0.25
 
 
+@pytest.mark.parametrize("cost", [-0.5, 1e300, float("inf"), float("nan")])
+def test_a_figure_that_no_response_costs_gives_way_to_the_catalogs(cost: float) -> None:
+    """Budgets would be refunded by one below 0, and could not hold one without end."""
+    stated = evolve(usage(MILLION), cost_usd=cost)
+
+    assert cost_of("openai", "gpt-5.2", stated) == 1.75
+
+
+@pytest.mark.parametrize("cached", [2 * MILLION, 10**15])
+def test_tokens_that_are_cached_beside_the_input_never_make_a_cost_negative(cached: int) -> None:
+    """Where a server counts more of them than input, the split of the input is unknown."""
+    used = Usage(input_tokens=MILLION, output_tokens=0, cache_read_tokens=cached)
+
+    assert cost_of("openai", "gpt-5.2", used) == cost_of("openai", "gpt-5.2", usage(read=MILLION))
+
+
 @pytest.mark.parametrize(
     ("tier", "dollars"),
     [("flex", 0.875), ("priority", 3.5), ("default", 1.75), (None, 1.75), ("scale", None)],

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 
 from llmcore.schema.json import (
+    LARGEST_COUNT,
     JsonValue,
     count_or_none,
+    float_or_none,
     index_or_none,
     int_or_none,
     object_or_empty,
@@ -18,11 +20,23 @@ from tests.support.strategies.values import json_values
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(3, 3), (3.0, 3), (-1, 0), (0, 0), (True, None), ("3", None), (None, None)],
+    [
+        *((3, 3), (3.0, 3), (-1, None), (-1.0, None), (0, 0), (0.0, 0)),
+        *((True, None), ("3", None), (None, None)),
+        *((LARGEST_COUNT, LARGEST_COUNT), (LARGEST_COUNT + 1, None), (1e30, None)),
+    ],
 )
-def test_counts_are_whole_and_never_negative(value: object, expected: int | None) -> None:
-    """A number in words does not count."""
+def test_counts_are_whole_and_within_reason(value: object, expected: int | None) -> None:
+    """A number in words does not count, nor one that nothing can be counted to."""
     assert count_or_none(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(3, 3.0), (0.5, 0.5), (True, None), ("3", None), (10**400, None)]
+)
+def test_an_integer_that_no_float_holds_is_none(value: object, expected: float | None) -> None:
+    """JSON bounds no integer, and converting such a one would raise."""
+    assert float_or_none(value) == expected
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

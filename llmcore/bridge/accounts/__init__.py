@@ -5,6 +5,8 @@ In reading order:
 - `issued_key`: a key and its limits
 - `issued_keys`: keys in the ledger, and finding the one that a client shows
 - `prices`: what responses cost
+- `largest_use`: the most that a response can use
+- `usage`: what a response used
 - `charges`: what each response takes from limits and budgets
 - `admin`: the operations that manage keys, for holders of the admin key
 """

@@ -21,17 +21,17 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-from attrs import evolve
 
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, period_name
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
+from llmcore.bridge.accounts.largest_use import Use, largest_use
 from llmcore.bridge.accounts.prices import price_list
+from llmcore.bridge.accounts.usage import usage_of
 from llmcore.bridge.api import Caller
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.model_names import models_instead
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow, packed_row
@@ -39,12 +39,9 @@ from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import NANO, ExceededMeter, Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import journal_for
-from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.token_estimate import estimated_tokens
 from llmcore.schema.usage import Usage
 
 EVERYONE: Final = "everyone"
@@ -61,19 +58,6 @@ _CLOSE_S: Final = 10.0
 _RECOVERED_S: Final = 5.0
 """The time between two searches for settlements of processes that were killed."""
 _RECOVERED_AT_ONCE: Final = 200
-
-
-@frozen
-class _Expected:
-    """The most that a response can use."""
-
-    input_tokens: int
-    output_tokens: int
-    cost_nano: int | None
-
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
 
 
 class Accounts:
@@ -207,8 +191,8 @@ class Accounts:
 
     def _reserve(self, charge: "Charge", limits: KeyLimits | None, body: JsonObject) -> None:
         meters = self._meters(charge.caller, limits)
-        expected = self._expected(charge.run, body, meters)
-        charge.increments = [Increment(meter, _amount(meter, expected)) for meter in meters]
+        most = self._largest_use(charge.run, body, meters)
+        charge.increments = [Increment(meter, _amount(meter, most)) for meter in meters]
         self._writer.hold_lease()
         excess = self._try(charge)
         if excess is None:
@@ -248,25 +232,10 @@ class Accounts:
             meters.append(_rate(f"rate:requests:{caller.counted_as}", requests))
         return meters
 
-    def _expected(self, run: ResponseRun, body: JsonObject, meters: Sequence[Meter]) -> _Expected:
+    def _largest_use(self, run: ResponseRun, body: JsonObject, meters: Sequence[Meter]) -> Use:
         if all(meter.name.startswith("rate:requests:") for meter in meters):
-            return _Expected(0, 0, 0)
-        info, prices = run.info, self._prices
-        request = run.request()
-        instead = (UpstreamModel(info.upstream.provider, name) for name in models_instead(body))
-        targets = dict.fromkeys((info.upstream, *info.others, *instead))
-        limit = request.generation.max_tokens
-        most = max(prices.most_output(target, limit) for target in targets)
-        tokens = (run.choices * estimated_tokens(request), run.choices * most)
-        cost = 0
-        if any(_is_money(meter) for meter in meters):
-            for target in targets:
-                tier = request.generation.service_tier
-                largest = prices.largest_cost(target, tokens, time.time(), tier)
-                if largest is None:
-                    raise _unpriced(target, prices.place)
-                cost = max(cost, largest)
-        return _Expected(*tokens, cost)
+            return Use(0, 0, 0)
+        return largest_use(run, body, self._prices, in_money=any(map(_is_money, meters)))
 
     # -- after the response
 
@@ -287,8 +256,8 @@ class Accounts:
 
     def _row(self, charge: "Charge") -> SpendRow:
         run, caller, now = charge.run, charge.caller, time.time()
-        info, response = run.info, run.response
-        usage = _usage(run, response)
+        info, response, seconds = run.info, run.response, time.monotonic() - charge.begun
+        usage = usage_of(run, seconds, self._prices)
         cost = None
         if usage is not None:
             cost = self._prices.cost(info.upstream, response, usage, now)
@@ -314,7 +283,7 @@ class Accounts:
             estimated=count.estimated,
             cost_nano=0 if usage is None else cost,
             first_event_s=run.first_event_s,
-            seconds=round(time.monotonic() - charge.begun, 4),
+            seconds=round(seconds, 4),
             upstream_request_id=run.upstream_request_id,
         )
 
@@ -344,32 +313,11 @@ def _uses(increments: Sequence[Increment], row: SpendRow) -> tuple[Increment, ..
     """Return what the response of *row* used of each meter that an amount was reserved of."""
     if not increments:
         return ()
-    used = _Expected(row.input_tokens, row.output_tokens, row.cost_nano)
+    used = Use(row.input_tokens, row.output_tokens, row.cost_nano)
     return tuple(
         Increment(increment.meter, _amount(increment.meter, used, increment.amount))
         for increment in increments
     )
-
-
-def _usage(run: ResponseRun, response: LLMResponse) -> Usage | None:
-    """Return what a response used, estimated where it ended early; None if it never began.
-
-    One from the response cache was never sent. A client that leaves before the first event has
-    used its prompt: the upstream may have read it.
-    """
-    usage = response.usage
-    if not run.is_sent or not (response.provider or run.outcome == "cancelled"):
-        return None
-    if usage.input_tokens is not None and usage.output_tokens is not None:
-        return usage
-    try:
-        request = run.request()
-    except FrontError:  # it passed without being read, and nothing limits it
-        return usage
-    if response.provider:
-        return CallOutcome(response=response).usage_of(request)
-    prompt_usage = Usage.make(input_tokens=estimated_tokens(request), output_tokens=0)
-    return evolve(prompt_usage, estimated=True)
 
 
 # -- meters
@@ -408,7 +356,7 @@ def _is_money(meter: Meter) -> bool:
     return meter.name.startswith("budget:usd:")
 
 
-def _amount(meter: Meter, use: _Expected, otherwise: int = 0) -> int:
+def _amount(meter: Meter, use: Use, otherwise: int = 0) -> int:
     """Return what a response takes from a meter; *otherwise* where its cost is unknown."""
     if _is_money(meter):
         return otherwise if use.cost_nano is None else use.cost_nano
@@ -442,14 +390,4 @@ def _refusal(excess: ExceededMeter) -> FrontError:
         type="rate_limit_error",
         code=RATE_LIMIT,
         retry_after=excess.wait_s,
-    )
-
-
-def _unpriced(target: UpstreamModel, place: str) -> FrontError:
-    return FrontError(
-        status=403,
-        message=f"no price is known for {target.label!r}, so a budget in US dollars cannot be "
-        f"kept: set its price ({place}), or use a budget in tokens",
-        type="permission_error",
-        code="model_not_priced",
     )

@@ -63,12 +63,12 @@ class PriceList:
         return None if cost is None else nano(cost)
 
     def largest_cost(
-        self, target: UpstreamModel, tokens: tuple[int, int], at: float, tier: str | None = None
+        self, target: UpstreamModel, tokens: tuple[int, int], at: float, tiers: Sequence[str] = ()
     ) -> int | None:
         """Return the most that so many *tokens* of input and output can cost; None if unknown.
 
-        Writing input to a cache can cost more than input that no cache holds, and the requested
-        *tier* more than the standard one, which the upstream may serve in its place.
+        Writing input to a cache can cost more than input that no cache holds, and each of the
+        requested *tiers* more than the standard one, which the upstream may serve in its place.
         """
         usages = (
             Usage.make(
@@ -84,16 +84,13 @@ class PriceList:
         costs = [
             cost_of(seller, target.model, usage, service_tier=service_tier, at=when, models=models)
             for usage in usages
-            for service_tier in (None, tier)
+            for service_tier in (None, *tiers)
         ]
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
     def most_output(self, target: UpstreamModel, limit: int | None) -> int:
-        """Return the most output tokens of a response whose request has this *limit*.
-
-        Some servers read a negative limit as none.
-        """
-        if limit is not None and limit >= 0:
+        """Return the most output tokens of a response whose request has this *limit*, or none."""
+        if limit is not None:
             return limit
         if self.output_tokens is not None:
             return self.output_tokens

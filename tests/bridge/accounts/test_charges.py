@@ -38,7 +38,16 @@ from tests.support.servers.bridge_service import (
     sqlite_state,
     streamed,
 )
-from tests.support.servers.loopback import DONE, Answer, Loopback, Received, chat_chunk, serve, sse
+from tests.support.servers.loopback import (
+    DONE,
+    Answer,
+    Loopback,
+    Received,
+    chat_chunk,
+    chat_whole,
+    serve,
+    sse,
+)
 
 PRICES = {"openai-compatible/m-1": {"input": 1.0, "output": 2.0}}
 """In dollars per million tokens: 1,000 and 2,000 nano-dollars a token."""
@@ -412,6 +421,50 @@ async def test_models_that_may_respond_instead_need_prices_for_a_budget_in_money
     assert (refusal.status_code, sent) == (403, 0)
     assert refusal.json()["error"]["code"] == "model_not_priced"
     assert answer.status_code == 200
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("relay", [False, True])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -30, "completion_tokens": -20},
+        {"prompt_tokens": 10**400, "completion_tokens": 10**30},
+        {"prompt_tokens": "30", "completion_tokens": True},
+    ],
+    ids=["negative", "huge", "not numbers"],
+)
+async def test_counts_that_no_response_has_are_replaced_by_an_estimate(
+    settings: GatewaySettings, ledger: Ledger, usage: dict[str, Any], relay: bool
+) -> None:
+    """Neither is the response free, nor does its client lose it."""
+    id_, mine = key_for(ledger, budget_tokens=1000, budget_usd=1.0)
+    counted = json.loads(chat_whole("Hello."))
+    upstream = scripted((200, JSON, {**counted, "usage": usage}))
+    asking = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
+    async with asked(evolve(settings, relay=relay), upstream) as client:
+        answer = await client.post("/v1/chat/completions", json=asking, headers=mine)
+        (row,) = await rows_soon(ledger, 1)
+
+    assert (answer.status_code, row.outcome, row.estimated) == (200, "completed", True)
+    assert 0 < row.input_tokens + row.output_tokens < 1000
+    assert used_of(ledger, id_)["tokens"] == row.input_tokens + row.output_tokens
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("cost", [-5, 1e300, 10**400], ids=str)
+async def test_a_cost_that_no_response_has_gives_way_to_the_price(
+    settings: GatewaySettings, ledger: Ledger, cost: float
+) -> None:
+    id_, mine = key_for(ledger, budget_usd=1.0)
+    counted = json.loads(chat_whole("Hello."))
+    upstream = scripted((200, JSON, {**counted, "usage": {**USAGE, "cost": cost}}))
+    async with asked(settings, upstream) as client:
+        answer = await client.post("/v1/responses", json=body(), headers=mine)
+        (row,) = await rows_soon(ledger, 1)
+
+    assert (answer.status_code, row.cost_nano) == (200, COST)
+    assert used_of(ledger, id_) == {"usd": COST / 1e9}
 
 
 @pytest.mark.anyio

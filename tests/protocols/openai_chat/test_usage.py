@@ -257,7 +257,7 @@ CASES: dict[str, tuple[dict[str, Any], Usage]] = {
     ),
     "floats and negatives": (
         {"prompt_tokens": 3.0, "completion_tokens": -1},
-        Usage(input_tokens=3, output_tokens=0, total_tokens=3, uncached_input_tokens=3),
+        Usage(input_tokens=3, uncached_input_tokens=3),
     ),
     "nothing": ({}, Usage()),
 }

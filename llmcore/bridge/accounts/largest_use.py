@@ -1,0 +1,104 @@
+"""The most that a response can use, by its request: what is reserved for it."""
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from llmcore.bridge.accounts.prices import PriceList
+from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.model_names import models_instead
+from llmcore.bridge.response_run import ResponseRun
+from llmcore.fronts.errors import FrontError
+from llmcore.schema.frozen import frozen
+from llmcore.schema.json import LARGEST_COUNT, JsonObject, int_or_none, str_or_none
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.token_estimate import estimated_tokens
+
+_OUTPUT_LIMITS: Final = (
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict",
+)  # fmt: skip
+"""Fields that servers take the output limit from. Of several, some take one and some another;
+llama.cpp's `n_predict` replaces `max_tokens`
+(https://github.com/ggml-org/llama.cpp/tree/master/tools/server, read November 2026)."""
+_TIERS: Final = ("service_tier", "speed")
+"""Fields with the tier that a response is billed by. Messages has the second:
+https://platform.claude.com/docs/en/build-with-claude/fast-mode, read November 2026."""
+_BEST_OF: Final = "best_of"
+"""How many responses a server makes, of which it returns the best ones."""
+
+
+@frozen
+class Use:
+    """Tokens, and their cost in nano-dollars; None where it is unknown."""
+
+    input_tokens: int
+    output_tokens: int
+    cost_nano: int | None
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+
+def largest_use(run: ResponseRun, body: JsonObject, prices: PriceList, *, in_money: bool) -> Use:
+    """Return the most that *run* can use, whose client sent *body*; without *in_money* at no cost.
+
+    Upstreams get fields of *body* that the gateway does not read, so that those which can raise the
+    use count here too. Raises FrontError: 403 for a model without a known price.
+    """
+    request, count = run.request(), _choices(run, body)
+    instead = (UpstreamModel(run.info.upstream.provider, name) for name in models_instead(body))
+    targets = tuple(dict.fromkeys((run.info.upstream, *run.info.others, *instead)))
+    limit = _output_limit(request, body)
+    output = max(prices.most_output(target, limit) for target in targets)
+    tokens = (_bounded(count * estimated_tokens(request)), _bounded(count * output))
+    if not in_money:
+        return Use(*tokens, 0)
+    tiers = tuple(_tiers(request, body))
+    most = max(_cost(prices, target, tokens, tiers) for target in targets)
+    return Use(*tokens, _bounded(most))
+
+
+def _choices(run: ResponseRun, body: JsonObject) -> int:
+    return max(run.choices, int_or_none(body.get(_BEST_OF)) or 0)
+
+
+def _output_limit(request: LLMRequest, body: JsonObject) -> int | None:
+    """Return the highest output limit that an upstream may read; None without a limit.
+
+    Some servers read 0 or less as no limit.
+    """
+    stated = map(int_or_none, map(body.get, _OUTPUT_LIMITS))
+    limits = [n for n in (request.generation.max_tokens, *stated) if n is not None]
+    return max(limits) if limits and min(limits) > 0 else None
+
+
+def _bounded(amount: int) -> int:
+    """Return *amount*, or one that no budget allows, where stores could not hold it."""
+    return min(amount, LARGEST_COUNT + 1)
+
+
+def _tiers(request: LLMRequest, body: JsonObject) -> Iterator[str]:
+    for tier in (request.generation.service_tier, *map(body.get, _TIERS)):
+        if named := str_or_none(tier):
+            yield named
+
+
+def _cost(
+    prices: PriceList, target: UpstreamModel, tokens: tuple[int, int], tiers: tuple[str, ...]
+) -> int:
+    cost = prices.largest_cost(target, tokens, time.time(), tiers)
+    if cost is None:
+        raise _unpriced(target, prices.place)
+    return cost
+
+
+def _unpriced(target: UpstreamModel, place: str) -> FrontError:
+    return FrontError(
+        status=403,
+        message=f"no price is known for {target.label!r}, so a budget in US dollars cannot be "
+        f"kept: set its price ({place}), or use a budget in tokens",
+        type="permission_error",
+        code="model_not_priced",
+    )
