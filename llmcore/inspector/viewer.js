@@ -141,7 +141,7 @@ function lanes(exchange) {
     svg.append(s("text", { x: x(ms), y: height - 6, "text-anchor": anchor }, when(exchange, exchange.timed ? ms : Math.round(ms))));
   }
   const key = [["output", "text"], ["reasoning", "reasoning"], ["tool", "tool call"], ["gap", "gap"]];
-  return h("div", {}, h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Timeline" }, svg), h("ul", { class: "key" },
+  return h("div", {}, h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `Timeline of exchange ${exchange.name}` }, svg), h("ul", { class: "key" },
     key.map(([name, text]) => h("li", {}, h("i", { class: name }), text)),
     h("li", { class: "dim" }, "dashed: first token; red line: cut")));
 }
@@ -205,7 +205,7 @@ function wire(exchange) {
   const more = rows.length > ROWS
     ? h("button", { type: "button", on: { click: (click) => { add(ROWS); click.target.remove(); } } },
       `Show all ${number(rows.length)} rows`) : null;
-  return h("div", {}, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Wire and events" }, table), more);
+  return h("div", {}, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Wire and events of exchange ${exchange.name}` }, table), more);
 }
 
 function messages(list) {

@@ -97,7 +97,7 @@ def test_pages_in_a_browser_have_no_cut_code_and_no_broken_table(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_a_readable_contrast(site: Path, browser: Any, scheme: str) -> None:
-    """At least 4.5 to 1 between paragraphs, code and links, and the background (WCAG 2, 1.4.3)."""
+    """At least 4.5 to 1 between texts, also of the navigation, and the page (WCAG 2, 1.4.3)."""
     with site_pages.served(site) as url:
         page = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme=scheme)
         page.goto(f"{url}quickstart/")
@@ -106,7 +106,8 @@ def test_text_has_a_readable_contrast(site: Path, browser: Any, scheme: str) -> 
               const of = (selector, name) =>
                 getComputedStyle(document.querySelector(selector))[name].match(/[\\d.]+/g).map(Number)
               return [of('body', 'backgroundColor'), of('article p', 'color'),
-                of('article a[href]:not(.headerlink)', 'color'), of('article pre code', 'color')]
+                of('article a[href]:not(.headerlink)', 'color'), of('article pre code', 'color'),
+                of('.md-nav__link--active[href]', 'color')]
             }"""
         )
         page.close()
