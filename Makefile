@@ -7,6 +7,8 @@ STAMP := $(VENV)/.stamp
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CLIENTS := tests/clients/js
 PARALLEL = -n $(or $(WORKERS),4) --dist worksteal
+# Examples of property tests: few (15), normal (30). .ci/run and GitHub set CI.
+PROFILE ?= $(if $(CI),normal,few)
 # The core, and of the rest what takes ten milliseconds a test: no servers, and few processes.
 FAST := $(addprefix tests/,schema folds protocols fronts routes generation sessions catalog \
   client/middleware client/github bridge/configuration test_architecture.py test_front_door.py)
@@ -18,15 +20,20 @@ NEWER := anyio uvloop websockets
 # Without its cache, each process compiles the library, and pytest every test module, again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: clients coverage demo test test-fast test-all test-oldest test-clients fuzz lint format bench soak image-check docs docs-table catalog stubs record clean
+.PHONY: clients coverage demo test test-slow test-fast test-all test-oldest test-clients fuzz lint format bench soak image-check docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
 	@$(BIN)/llmcore ask --local --temperature 0 "Why is the sky blue?"
 
-test: $(STAMP)-dev ## all tests, in WORKERS processes (4: many wait for servers)
+test: $(STAMP)-dev ## all tests but slow ones, in WORKERS processes (4: many wait for servers)
+	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=$(PROFILE) \
+	  -m "not slow and not local_model"
+
+test-slow: $(STAMP)-dev ## the others: processes, databases, a browser, type checkers, the local model
 	@$(BIN)/llmcore local install
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest $(PARALLEL) -m "slow or local_model" \
+	  $$(grep -rlE 'mark\.(slow|local_model)' tests --include='test_*.py' --exclude-dir=clients)
 
 test-fast: $(STAMP)-dev ## the core, without what takes a second, with few examples; a process for each core
 	$(BIN)/python -m pytest -n $(or $(WORKERS),auto) --dist worksteal --hypothesis-profile=few \

@@ -19,6 +19,8 @@ from tests.support.opcodes import opcodes
 from tests.support.servers.bridge_service import asked, settings_for
 from tests.support.wire import bedrock
 
+pytestmark = pytest.mark.slow
+
 Native = dict[str, Any]
 
 

@@ -398,6 +398,7 @@ def test_the_curl_command_can_be_run(
     assert body["messages"] == [{"role": "user", "content": prompt}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["ask", "--json"], ["prepare"], ["prepare", "--curl"]])
 def test_json_is_utf8_whatever_the_terminal_speaks(server: Loopback, command: list[str]) -> None:
     """A terminal without the characters does not get escapes that JSON and shells have not."""
@@ -422,6 +423,7 @@ def test_half_a_model_is_refused(
     assert server.received == []
 
 
+@pytest.mark.slow
 def test_stdin_that_is_not_text_is_refused(server: Loopback) -> None:
     """It is not sent in pieces, nor does the program break."""
     for encoding in ("utf-8:strict", "utf-8:surrogateescape"):
@@ -468,6 +470,7 @@ def test_local_status_and_remove(
     assert main(["local", "remove"]) == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_the_request(server: Loopback) -> None:
     """The connection is closed, the exit code is the shell's own, and no traceback is shown."""
 
@@ -494,6 +497,7 @@ def test_ctrl_c_stops_the_request(server: Loopback) -> None:
     assert server.disconnects
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_not_an_error(server: Loopback) -> None:
     """`llmcore ask | head -c 1` ends quietly."""
     server.handler = lambda _: Answer(

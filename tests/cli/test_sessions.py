@@ -117,6 +117,7 @@ def test_a_failed_response_is_not_kept(
     assert len(sent(server)) == 1
 
 
+@pytest.mark.slow
 def test_an_interrupted_response_is_not_kept(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,6 +238,7 @@ def result(id_: str, content: object, *, is_error: bool = False) -> dict[str, ob
     return {"kind": "tool_result", "payload": payload}
 
 
+@pytest.mark.slow
 def test_sessions_are_imported_and_read(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -398,6 +400,7 @@ def test_other_places_are_refused(place: str) -> None:
         open_store({"LLMCORE_SESSIONS": place})
 
 
+@pytest.mark.slow
 def test_lines_are_utf8_whatever_the_terminal_speaks(place: Path) -> None:
     """Export writes and import reads the same encoding."""
     environ = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
@@ -414,6 +417,7 @@ def test_lines_are_utf8_whatever_the_terminal_speaks(place: Path) -> None:
     assert b"UTF-8" in refused.stderr
 
 
+@pytest.mark.slow
 def test_any_text_can_be_shown_anywhere(place: Path, tmp_path: Path) -> None:
     """A terminal without the character gets its number; exported lines are UTF-8 there too."""
     file = tmp_path / "trip.jsonl"

@@ -16,6 +16,8 @@ from llmcore.cli import main, openbridge, program
 from llmcore.cli.program import escaped, printable
 from tests.support.servers.loopback import Answer, Loopback, chat_stream
 
+pytestmark = pytest.mark.slow
+
 SSE = {"content-type": "text/event-stream"}
 LLMCORE = [sys.executable, "-m", "llmcore"]
 OPENBRIDGE = [sys.executable, "-c", "from llmcore.cli.openbridge import main; exit(main())"]

@@ -47,7 +47,7 @@ COMPARED = re.findall(
 )
 """The table of programs: file, lines, and lines with the shortest of the peers."""
 
-pytestmark = pytest.mark.usefixtures("no_network", "own_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_network", "own_folder")]
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from llmcore.testing.fake_model import FakeModel, call
 from tests.support.servers.mcp_http import free_port, http_server, serving_on, until
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.anyio,
     # The SDK leaves streams of events to the collector, which trio warns of.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -21,6 +21,8 @@ from llmcore.testing import decode_recorded
 from tests.support.opcodes import uncollected
 from tests.support.wire import bedrock
 
+pytestmark = pytest.mark.slow
+
 Frames = Callable[[int], Sequence[dict[str, Any]]]
 
 

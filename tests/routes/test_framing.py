@@ -186,6 +186,7 @@ def test_frames_before_an_error_are_delivered_first(framing_id: str) -> None:
             decoder.close()
 
 
+@pytest.mark.slow
 @every_framing
 def test_a_large_frame_takes_linear_time_and_little_memory(framing_id: str) -> None:
     """20 MB in pieces of 1 KiB: quadratic work would take minutes."""

@@ -126,6 +126,7 @@ def raise_rate_limit() -> None:
     raise full(RateLimitError)
 
 
+@pytest.mark.slow
 def test_an_error_crosses_processes() -> None:
     """A worker's RateLimitError is a RateLimitError in the parent."""
     with (

@@ -26,6 +26,8 @@ from tests.support.programs.forked_child import in_child
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 from tests.support.wire.generation import SSE, calls_of, model_at, text_of
 
+pytestmark = pytest.mark.slow
+
 SLOW = [chat_chunk(delta={"content": "Hel"}), 10.0, *text_of()]
 
 

@@ -25,6 +25,8 @@ from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 pytest_plugins = ["pytester"]
 
+pytestmark = pytest.mark.slow
+
 _INSTALLED = any(entry.name == "llmcore" for entry in entry_points(group="pytest11"))
 _LOADED = (
     *(() if _INSTALLED else ("-p", "llmcore.testing.pytest_plugin")),

@@ -433,6 +433,7 @@ def test_postgres_that_hangs_is_given_up_and_then_avoided(
     ledger.close()
 
 
+@pytest.mark.slow
 def test_postgres_is_used_again_after_its_restart(postgres: PostgresServer) -> None:
     """The connections of before are found closed, and opened again."""
     ledger = SqlLedger(PostgresLedgerDatabase(postgres.url, setting="X"))

@@ -100,6 +100,7 @@ async def test_periods_begin_at_midnight_of_the_configured_time_zone(
     assert before.json()["used"] == {"tokens": 0}
 
 
+@pytest.mark.slow
 async def test_a_changed_budget_holds_within_a_second(
     settings: GatewaySettings, ledger: Ledger
 ) -> None:

@@ -525,6 +525,7 @@ async def test_all_tries_together_have_one_limit(
     assert 1 <= len(upstream.received) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("relay", [True, False])
 async def test_error_of_the_limit_of_all_tries_states_the_configured_limit(

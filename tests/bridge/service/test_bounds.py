@@ -262,6 +262,7 @@ async def test_long_conversations_are_read_beside_the_loop(
     assert [one == loop_thread for one in threads] == [False, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_packed_bodies_of_responses_under_way_are_bounded_in_memory(
     upstream: Loopback, settings: GatewaySettings
@@ -317,6 +318,7 @@ async def test_the_store_is_not_kept_busy_by_health_checks(settings: GatewaySett
     assert checks == 1
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_store_that_does_not_answer_does_not_hold_health_checks(
     settings: GatewaySettings,
@@ -436,6 +438,7 @@ def test_a_body_in_small_chunks_is_read_whatever_their_framing_takes(
         assert client.recv(65536).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 def test_a_connection_that_waits_for_the_next_request_is_kept(settings: GatewaySettings) -> None:
     """Silence between two requests is allowed."""
     with listening(evolve(settings, limits=Limits(body_s=0.3))) as url, httpx.Client() as client:

@@ -20,6 +20,8 @@ from tests.support.servers.loopback import chat_handler, chat_stream, serve
 from tests.support.servers.postgres_servers import running_postgres
 from tests.support.servers.redis_servers import running_redis
 
+pytestmark = pytest.mark.slow
+
 ASK = {"model": "m-1", "input": "Hi"}
 
 

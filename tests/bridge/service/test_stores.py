@@ -630,6 +630,7 @@ async def test_redis_that_holds_something_else_or_is_full_is_a_clear_error() -> 
         await store.aclose()
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_redis_that_hangs_is_not_waited_for_by_everybody(
     monkeypatch: pytest.MonkeyPatch,

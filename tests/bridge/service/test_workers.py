@@ -18,7 +18,10 @@ from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, stream
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
+]
 
 ASK = {"model": "m-1", "input": "Hi"}
 

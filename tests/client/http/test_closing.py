@@ -144,6 +144,7 @@ def moody(received: Received) -> Answer:
             return Answer(chat_stream(), headers=SSE)
 
 
+@pytest.mark.slow
 async def test_objects_and_sockets_do_not_grow_with_calls(server: Loopback) -> None:
     """After streams that end well, badly, early and not at all, no object is left over."""
     server.handler = moody

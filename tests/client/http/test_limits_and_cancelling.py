@@ -233,6 +233,7 @@ async def test_closing_from_another_task_ends_the_read(server: Loopback) -> None
     assert isinstance(outcome[0].failure(), AbortError)
 
 
+@pytest.mark.slow
 async def test_many_cancels_do_not_use_up_the_pool(server: Loopback) -> None:
     """After 200 abandoned streams on 2 connections the next call works."""
     server.handler = scripted(endless)

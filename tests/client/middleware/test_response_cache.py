@@ -394,6 +394,7 @@ def _write(path: str, worker: int) -> None:
     anyio.run(main)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_processes_and_threads_share_a_file(anyio_backend: str, tmp_path: Path) -> None:
     """Nothing is lost, and the file is its owner's only."""

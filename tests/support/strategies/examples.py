@@ -10,7 +10,7 @@ from hypothesis.internal.constants_ast import Constants
 _Test = TypeVar("_Test", bound=Callable[..., Any])
 
 PROFILES = {"few": 15, "normal": 30, "many": 500}
-"""`make test-fast` tries few, `make test` and CI normal; `make fuzz` many, other ones each time."""
+"""`make test` tries few, CI normal; `make fuzz` many, other ones each time."""
 
 
 def register_profiles() -> None:
