@@ -104,7 +104,7 @@ def test_config_without_an_action_is_refused_with_the_actions(
         ),
         (
             '[state]\nbackend = "redis"\nredis_url = "foo"\n',
-            "OPENBRIDGE_REDIS_URL is not the URL of a Redis server",
+            "state.redis_url in openbridge.toml is not the URL of a Redis server",
         ),
         (
             '[[clients]]\nname = "ann"\nkey_file = "/dev/null"\n',
