@@ -4,6 +4,7 @@ import asyncio
 import gc
 import linecache
 import logging
+import math
 import os
 import signal
 import socket
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _BACKLOG = 2048
 _OPEN_FILES = 65_536
+_OWN_FILES = 40
+"""Open files of a process without connections."""
 _IDLE_CONNECTION_S = 75
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 _GENERATIONS = (10, 2)
@@ -51,10 +54,13 @@ def run(
 
     def listens(url: str, **more: object) -> None:
         log(logging.INFO, "listening", url=f"{url}/v1", version=VERSION, **more)
+        needed = _OWN_FILES + 2 * settings.limits.max_running  # of clients, and to upstreams
+        if open_files < needed:  # connections without a file are closed, and nothing else tells
+            log(logging.WARNING, "too_few_open_files", allowed=open_files, needed=needed)
         if announce is not None:
             announce(url)
 
-    allow_open_files()
+    open_files = allow_open_files()
     gc.disable()  # importing makes many objects and nearly no cycles
     try:
         if settings.workers > 1:
@@ -105,13 +111,13 @@ def _run_workers(
     signal.raise_signal(stopped_by)  # now, since it may end the process
 
 
-def allow_open_files() -> None:
-    """Raise the limit of open files as far as the system lets this process.
+def allow_open_files() -> float:
+    """Raise the limit of open files as far as the system lets this process, and return it.
 
     Each connection is an open file, and the limit is usually 1024, though more are allowed.
     """
     if sys.platform == "win32":
-        return
+        return math.inf
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -119,6 +125,8 @@ def allow_open_files() -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(ValueError, OSError):  # macOS allows fewer than it states
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return math.inf if soft == resource.RLIM_INFINITY else soft
 
 
 def reduce_garbage_collection() -> None:

@@ -9,6 +9,9 @@
 
 No key has a time to live: a Redis that is full would delete meters, and so forget what was used.
 
+A meter that was changed more than a minute from now was changed before the server's clock was set
+back; what drains has drained since.
+
 Numbers of scripts are doubles, which hold every integer up to 2**53: nine million dollars in
 nano-dollars.
 """
@@ -36,14 +39,18 @@ end
 local function level_of(name)
   local found = redis.call('HMGET', P .. 'meter:' .. name, 'level', 'at', 'drains')
   if not found[1] then return 0 end
-  local drained = found[1] - (found[3] or 0) * math.max(0, now - found[2])
+  local elapsed = now - found[2]
+  if elapsed < -60 then elapsed = -elapsed end
+  local drained = found[1] - (found[3] or 0) * math.max(0, elapsed)
   return math.max(0, drained)
 end
 local function text(number) return string.format('%%.17g', number) end
 local function add(name, amount, drains, keep)
   local key = P .. 'meter:' .. name
   local level = math.max(0, level_of(name) + amount)
-  local at = math.max(now, tonumber(redis.call('HGET', key, 'at') or 0))
+  local at = tonumber(redis.call('HGET', key, 'at') or 0)
+  if at > now + 60 then at = 0 end
+  at = math.max(now, at)
   redis.call('HSET', key, 'level', text(level), 'at', text(at))
   if drains then redis.call('HSET', key, 'drains', drains) end
   if keep then redis.call('ZADD', P .. 'meters', now + keep, name) end

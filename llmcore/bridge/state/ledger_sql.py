@@ -53,24 +53,44 @@ LAYOUT: Final = Layout(
     pragmas=("synchronous = NORMAL",),
 )
 
-_ADD: Final = """
+_DRAINED: Final = """greatest(0, m.level - m.drains * case
+    when m.at > NOW + 60 then m.at - NOW else greatest(0, NOW - m.at) end)"""
+"""The level. A meter that was changed more than a minute from now was changed before the clock of
+the machine was set back; what drains has drained since. Clocks of machines differ by less."""
+_AT: Final = "case when m.at > NOW + 60 then NOW else greatest(m.at, NOW) end"
+
+
+def _of_now(sql: str, now: str) -> str:
+    """Return *sql* with the level and the time of a meter; *now* is the column of the time."""
+    return sql.replace("DRAINED", _DRAINED).replace("AT_NOW", _AT).replace("NOW", now)
+
+
+_ADD: Final = _of_now(
+    """
 insert into openbridge_meters as m (name, level, at, drains, expires) values (?, ?, ?, ?, ?)
 on conflict (name) do update set
-    level = greatest(0, greatest(0, m.level - m.drains * greatest(0, excluded.at - m.at))
-        + excluded.level),
-    at = greatest(m.at, excluded.at), drains = excluded.drains, expires = excluded.expires
-where greatest(0, m.level - m.drains * greatest(0, excluded.at - m.at)) + excluded.level <= ?
+    level = greatest(0, DRAINED + excluded.level),
+    at = AT_NOW, drains = excluded.drains, expires = excluded.expires
+where DRAINED + excluded.level <= ?
 returning level
-"""
-_LEVEL: Final = """
-select greatest(0, level - drains * greatest(0, ? - at)) from openbridge_meters where name = ?
-"""
-_GIVE_BACK: Final = """
-update openbridge_meters set
-    level = greatest(0, greatest(0, level - drains * greatest(0, ? - at)) - ?),
-    at = greatest(at, ?)
-where name = ?
-"""
+""",
+    "excluded.at",
+)
+_LEVEL: Final = _of_now(
+    """
+with t as (select cast(? as double precision) as at)
+select DRAINED from openbridge_meters as m, t where name = ?
+""",
+    "t.at",
+)
+_GIVE_BACK: Final = _of_now(
+    """
+with t as (select cast(? as double precision) as at, cast(? as double precision) as amount)
+update openbridge_meters as m set level = greatest(0, DRAINED - t.amount), at = AT_NOW
+from t where name = ?
+""",
+    "t.at",
+)
 _DEAD = """
 delete from openbridge_holds where made <= ?
     and worker not in (select name from openbridge_workers where lease_end > ?)
@@ -202,7 +222,7 @@ class SqlLedger:
         now = self._db.now(execute)
         for name in names:
             for (amount,) in execute(_RELEASE, (reservation, name)):
-                execute(_GIVE_BACK, (now, amount, now, name))
+                execute(_GIVE_BACK, (now, amount, name))
 
     def renew(self, worker: str, lease_s: float) -> None:
         """Extend the lease of *worker*; give back the reservations of those whose lease ended."""
@@ -215,7 +235,7 @@ class SqlLedger:
         for meter, amount in execute(_DEAD, (now - lease_s, now)):
             changes[meter] += amount
         for name in sorted(changes):
-            execute(_GIVE_BACK, (now, changes[name], now, name))
+            execute(_GIVE_BACK, (now, changes[name], name))
         execute("delete from openbridge_workers where lease_end < ?", (now - 10 * lease_s,))
         execute(
             "delete from openbridge_meters where expires < ? "

@@ -183,8 +183,23 @@ def test_a_rate_drains_and_a_budget_does_not(ledger: Ledger, clock: Clock) -> No
     assert ledger.levels([RATE, BUDGET]) == [50, 60]
     clock.now += 20
     assert ledger.reserve("", "w", [Increment(RATE, 30)]) is None
-    clock.now -= 100  # a clock that is set back adds nothing
+    clock.now -= 30  # the clock of another machine, which is behind, adds nothing
     assert ledger.levels([RATE]) == [60]
+
+
+def test_a_rate_goes_on_after_the_clock_was_set_back(ledger: Ledger, clock: Clock) -> None:
+    """It does not wait until the clock is where it was; what a budget has used stays used."""
+    clock.now += 3600
+    assert ledger.reserve("", "w", [Increment(RATE, 60), Increment(BUDGET, 50)]) is None
+    clock.now -= 3600
+
+    assert ledger.levels([RATE, BUDGET]) == [0, 50]
+    assert ledger.reserve("", "w", [Increment(RATE, 60)]) is None
+    clock.now -= 1  # as on another machine
+    assert ledger.levels([RATE]) == [60]
+    assert ledger.reserve("", "w", [Increment(RATE, 1)]) is not None
+    clock.now += 11
+    assert ledger.levels([RATE, BUDGET]) == [50, 50]
 
 
 def test_a_released_reservation_gives_back_what_it_holds_once(ledger: Ledger) -> None:

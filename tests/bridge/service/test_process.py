@@ -79,6 +79,18 @@ def test_memory_is_small_and_stays_so(tmp_path: Path) -> None:
     assert later < first + 8
 
 
+@pytest.mark.parametrize(("running", "expected"), [("16", False), ("100000", True)])
+def test_a_limit_of_open_files_that_is_too_low_is_logged(
+    tmp_path: Path, running: str, expected: bool
+) -> None:
+    """Clients see their connections closed then, and the log would have no reason."""
+    named = {**openrouter("http://127.0.0.1:1"), "OPENBRIDGE_MAX_RUNNING": running}
+    with gateway(tmp_path, **named) as started:
+        httpx.get(f"{started.url.removesuffix('/v1')}/healthz")
+        events = [line["event"] for line in started.lines]
+    assert ("too_few_open_files" in events) is expected
+
+
 def test_a_dotenv_file_configures_it(tmp_path: Path) -> None:
     """The file in the folder it is started in."""
     with serve(chat_handler) as upstream:

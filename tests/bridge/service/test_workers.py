@@ -204,10 +204,10 @@ def test_a_gateway_may_open_as_many_files_as_the_system_allows() -> None:
     hard = 65_536 if before[1] == resource.RLIM_INFINITY else min(before[1], 65_536)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard // 2, before[1]))
     try:
-        allow_open_files()
+        assert allow_open_files() == hard
 
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, before[1])
-        allow_open_files()
+        assert allow_open_files() == hard
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, before[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
