@@ -61,17 +61,19 @@ class EventStreamDecoder:
     """Whether a valid prelude was read, so that this is an event stream."""
     _known: dict[int, _Head] = field(init=False, factory=dict)
     """The last prelude and headers for each length of a message; a stream repeats the same few."""
-    _failure: StreamError | None = field(init=False, default=None)
+    _failure: str = field(init=False, default="")
+    """Not the error: its traceback would keep this decoder until a garbage collection."""
+    _retryable: bool = field(init=False, default=True)
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the messages that *chunk* completes."""
         if self._failure:
-            raise self._failure
+            raise StreamError(self._failure, retryable=self._retryable)
         frames: list[Frame] = []
         try:
             self._read(chunk, frames)
         except StreamError as error:
-            self._failure = error
+            self._failure, self._retryable = error.message, error.retryable
             if not frames:
                 raise
         return frames
@@ -80,9 +82,9 @@ class EventStreamDecoder:
         """Return nothing, or raise StreamError for a message that was cut off."""
         if self._held and not self._failure:
             quoted = _quoted(bytes(self._held)) if not self._started else ""
-            self._failure = StreamError(quoted or "the event stream ends inside a message")
+            self._failure = quoted or "the event stream ends inside a message"
         if self._failure:
-            raise self._failure
+            raise StreamError(self._failure, retryable=self._retryable)
         return []
 
     def _read(self, chunk: bytes, frames: "list[Frame]") -> None:

@@ -69,7 +69,8 @@ class JsonArrayDecoder:
     _inside: _Inside = field(init=False, default=_Inside.GAP)
     _depth: int = field(init=False, default=0)
     """The number of open brackets within the element."""
-    _failure: StreamError | None = field(init=False, default=None)
+    _failure: str = field(init=False, default="")
+    _retryable: bool = field(init=False, default=True)
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the elements that *chunk* completes."""
@@ -82,13 +83,13 @@ class JsonArrayDecoder:
                 start, at = at, self._read_element(chunk, at)
                 self._take(chunk[start:at], frames)
         if self._failure and not frames:
-            raise self._failure
+            raise StreamError(self._failure, retryable=self._retryable)
         return frames
 
     def close(self) -> "list[Frame]":
         """Return nothing, or raise StreamError for a body that was cut off."""
         if self._failure:
-            raise self._failure
+            raise StreamError(self._failure, retryable=self._retryable)
         if self._inside is not _Inside.GAP:
             raise StreamError("the body ends inside a JSON document")
         if self._place is _Place.ARRAY:
@@ -99,8 +100,8 @@ class JsonArrayDecoder:
         """Add *piece* to the element, and the element to *frames* if that ended it."""
         held = self._held
         if len(held) + len(piece) > self.max_frame_bytes:
-            message = f"a JSON document has more than {self.max_frame_bytes} bytes"
-            self._failure = StreamError(message, retryable=False)  # a retry would end likewise
+            self._failure = f"a JSON document has more than {self.max_frame_bytes} bytes"
+            self._retryable = False  # another try would be billed, and end in the same way
         elif self._inside is not _Inside.GAP:
             held += piece
         elif held:
@@ -135,10 +136,9 @@ class JsonArrayDecoder:
             case _Place.ARRAY, _:
                 self._inside = _Inside.SCALAR
             case _Place.START, _:
-                message = f"the body is not a JSON array or object: it starts with {first!r}"
-                self._failure = StreamError(message)
+                self._failure = f"the body is not a JSON array or object: it starts with {first!r}"
             case _:
-                self._failure = StreamError(f"the JSON of the body is followed by {first!r}")
+                self._failure = f"the JSON of the body is followed by {first!r}"
         return at
 
     def _read_element(self, chunk: bytes, at: int) -> int:
