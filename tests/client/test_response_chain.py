@@ -273,3 +273,29 @@ async def test_the_option_may_be_a_default_of_the_route() -> None:
             await client.generate(next_)
 
     assert server.sent == [(None, 1), ("resp_1", 1), ("resp_1", 1), (None, 3)]
+
+
+async def test_a_run_whose_calls_got_other_ids_at_the_end_sends_the_whole_conversation() -> None:
+    """vLLM stores other ids than it streamed, so that the results of the calls fit none of them."""
+    events = events_of([function_call()])
+    stored = {**function_call(), "call_id": "call_stored"}
+    events[-1] = {**events[-1], "response": document([stored])}
+    asked: list[Native] = []
+
+    def answer(received: Received) -> Answer:
+        asked.append(json.loads(received.body))
+        said = events if len(asked) == 1 else events_of(END)
+        return Answer([*map(sse, said)], headers={"content-type": "text/event-stream"})
+
+    with serve(answer) as loopback:
+        facade = OpenAI.configure(api_key="k", base_url=f"{loopback.url}/v1")
+        first = request(model=facade.responses("gpt-5.2"), prompt="Hello", provider_options=CHAIN)
+        async with Client() as client:
+            called = (await client.stream(first).result()).unwrap()
+            then = after(first, called, Message.tool("call_1", "Fine."))
+            ended = (await client.stream(then).result()).unwrap()
+
+    assert ended.text == "End."
+    assert "previous_response_id" not in asked[1]
+    assert [item.get("call_id") for item in asked[1]["input"]] == [None, "call_1", "call_1"]
+    assert chain_notes(ended) != []

@@ -112,3 +112,9 @@ THINKING_BLOCKS: Final = frozenset({"thinking", "redacted_thinking"})
 
 FALLBACK: Final = "fallback"
 """Blocks at which another model continues a response that the one before it declined."""
+
+OF_TOKENS: Final = ("output_ids", "output_token_logprobs")
+"""Fields of a delta's event about its tokens, which LMDeploy adds where a request asks for them.
+
+Source: the `lmdeploy` package, 0.18.0 (`serve/anthropic/streaming`).
+"""

@@ -5,7 +5,8 @@
                                                     another: an error
     content_block_start    an error               opens a block (closes one      -
                                                     of the same index)
-    content_block_delta    an error               continues an open block        -
+    content_block_delta    an error               continues an open block, or    -
+                                                    begins a text or a thought
     content_block_stop     an error               closes an open block           -
     message_delta          an error               usage; with a stop reason      usage
                                                     -> at the end

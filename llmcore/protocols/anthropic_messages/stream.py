@@ -52,6 +52,7 @@ from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, ru
 from llmcore.protocols.anthropic_messages.names import (
     FALLBACK,
     METADATA_KEY,
+    OF_TOKENS,
     PROTOCOL_ID,
     RESULT_SUFFIX,
     TOOL_CALL_TYPES,
@@ -239,10 +240,13 @@ def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) 
     index, delta = _index(event, None), object_or_empty(event.get("delta"))
     kind = str(delta.get("type"))
     if index not in state.open:
-        if kind not in _BEGUN_BY or not isinstance(index, int) or index < state.blocks:
+        if kind not in _BEGUN_BY or not isinstance(index, int):
             events.append(_fault("a delta arrived for a block that is not open", event))
             return state
         state = _open(state, index, {"type": _BEGUN_BY[kind]}, events)
+    events += (
+        ProviderEvent(METADATA_KEY, {name: event[name]}) for name in OF_TOKENS if event.get(name)
+    )
     block = state.open[index]
     fast, field = block.fast_path
     if kind == fast:
@@ -256,6 +260,8 @@ def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) 
 
 _BEGUN_BY: Final = {"text_delta": "text", "thinking_delta": "thinking"}
 """The blocks that a delta begins by itself: gateways have left out their starts, which are empty.
+
+What comes after the stop of such a block is another one.
 
 Source: https://github.com/BerriAI/litellm/pull/30115.
 """
@@ -381,6 +387,8 @@ class _DeltaEvent(msgspec.Struct, gc=False):
     type: Literal["content_block_delta"]
     index: int
     delta: _Text | _Thinking | _Input
+    output_ids: None = None
+    output_token_logprobs: None = None
 
 
 _TYPES: Final = {"text_delta": _Text, "thinking_delta": _Thinking, "input_json_delta": _Input}

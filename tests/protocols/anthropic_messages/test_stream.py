@@ -570,7 +570,12 @@ def test_a_message_without_content_is_empty() -> None:
             "a delta arrived for a block that is not open",
         ),
         (
-            [begin(), start(0, **text("a")), stop(0), delta(0, "text_delta", text="b")],
+            [
+                begin(),
+                start(0, **tool_use("f", {})),
+                stop(0),
+                delta(0, "input_json_delta", partial_json="{}"),
+            ],
             "a delta arrived for a block that is not open",
         ),
         ([begin(), begin(id="msg_2")], "a second message began"),
@@ -581,7 +586,11 @@ def test_a_message_without_content_is_empty() -> None:
     ],
 )
 def test_a_broken_stream_is_an_error(events: list[Any], why: str) -> None:
-    """Events that would lose or mix up text end the stream."""
+    """Events that would lose or mix up text end the stream.
+
+    A call ends with its block and may run from then on, so that no more of its input is taken;
+    the accumulators of Anthropic's SDKs, which return calls at the end of the message, take it.
+    """
     found = error(streamed(events))
 
     assert isinstance(found, StreamError)
@@ -616,6 +625,42 @@ def test_a_text_or_a_thought_needs_no_start() -> None:
             whole(message(thinking("Hm"), text("Hello"), tool_use("f", {}), stop="tool_use"))
         ).message
     )
+
+
+@pytest.mark.parametrize("kind", ["text", "thinking"])
+def test_deltas_after_the_stop_of_their_block_are_read(kind: str) -> None:
+    """The accumulators of Anthropic's SDKs add them to the block, whose stop they pass over."""
+    block = text("") if kind == "text" else thinking("", "")
+    events = [
+        begin(),
+        start(0, **block),
+        delta(0, f"{kind}_delta", **{kind: "a"}),
+        stop(0),
+        start(1, **text("Hi")),
+        delta(0, f"{kind}_delta", **{kind: "b"}),
+        delta(0, f"{kind}_delta", **{kind: "c"}),
+        stop(1),
+        *end(),
+    ]
+
+    answer = response(streamed(events))
+
+    assert (answer.text, answer.reasoning) == (("aHibc", None) if kind == "text" else ("Hi", "abc"))
+
+
+@pytest.mark.parametrize(
+    "fields", [{"output_ids": [1, 2]}, {"output_token_logprobs": [[-0.1, 1]]}, {"output_ids": []}]
+)
+def test_facts_of_the_tokens_of_a_delta_are_passed_on(fields: dict[str, Any]) -> None:
+    """LMDeploy's, where a request asks for them."""
+    told = {**delta(0, "text_delta", text="b"), **fields}
+    events = [begin(), start(0, **text("")), delta(0, "text_delta", text="a"), told, stop(0)]
+
+    seen = streamed([*events, *end()])
+
+    assert response(seen).text == "ab"
+    passed = [event.data for event in seen if isinstance(event, ProviderEvent)]
+    assert passed == ([fields] if any(fields.values()) else [])
 
 
 def test_the_same_beginning_twice_is_one() -> None:

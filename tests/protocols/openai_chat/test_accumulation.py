@@ -140,6 +140,42 @@ _CALL = call(id="a", type="function", name="one", arguments=A)
 _MESSAGE = {"role": "assistant", "content": "Hello", "tool_calls": [_CALL]}
 
 
+def _with_empty_fields(one: dict[str, Any], empty: Any) -> None:
+    """Give *one* the fields that other servers send without content."""
+    one["x"] = {"unknown": [1]}
+    for choice in one["choices"]:
+        choice["delta"] = {"role": "assistant", **choice["delta"]}
+        for name in ("content", "refusal", "tool_calls", "function_call", "audio"):
+            choice["delta"].setdefault(name, [] if name == "tool_calls" and empty else empty)
+        for fragment in choice["delta"]["tool_calls"] or []:
+            for name in ("id", "type"):
+                fragment.setdefault(name, empty)
+
+
+@given(streams(), st.data())
+def test_fields_without_content_change_nothing(
+    chunks: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    """Null, empty or absent, in chunks of any kind, and the end told twice.
+
+    The accumulator is given the stream without them: it raises for some, and joins ids that come
+    again, which are one call's.
+    """
+    expected = _theirs(accumulated(json.loads(json.dumps(chunks))))
+    mutated = json.loads(json.dumps(chunks))
+    for one in mutated:
+        for choice in one["choices"]:
+            for fragment in choice["delta"].get("tool_calls", []):
+                fragment["index"] += 3
+        if data.draw(st.booleans()):
+            _with_empty_fields(one, data.draw(st.sampled_from([None, ""])))
+    again = {**mutated[-1], "choices": [{**mutated[-1]["choices"][0], "delta": {}}]}
+    again["choices"][0].pop("logprobs", None)
+    mutated.insert(data.draw(st.integers(0, len(mutated))), {**chunk(), "choices": []})
+
+    assert _ours(response(streamed([*mutated, again]))) == expected
+
+
 def _with_message(message: dict[str, Any], **delta: Any) -> dict[str, Any]:
     """Return a chunk whose choice holds a whole *message*."""
     one = completion(message, "tool_calls", usage=USAGE)
