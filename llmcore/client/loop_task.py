@@ -6,12 +6,14 @@ that starts one must stop it.
 """
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import cache
 
 import anyio
 import sniffio
+from anyio.abc import TaskGroup
 
 
 class LoopTask:
@@ -49,6 +51,50 @@ class LoopTask:
 
     def _ended(self, _task: object) -> None:
         self._over.set()
+
+
+class SideTasks:
+    """Tasks that run beside a block, whose end stops them.
+
+    AnyIO keeps a task that its group cancels, with all that the task refers to, until a garbage
+    collection, since the exception is in a reference cycle. These are stopped by scopes of their
+    own.
+    """
+
+    def __init__(self, group: TaskGroup) -> None:
+        self.cancel_scope = group.cancel_scope
+        """Cancels the block."""
+        self._group = group
+        self._scopes: set[anyio.CancelScope] = set()
+
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Run *work* until it returns or the block ends."""
+        scope = new_scope(shield=True)
+        self._scopes.add(scope)
+        self._group.start_soon(self._run, work, scope)
+
+    async def _run(self, work: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                await work()
+        finally:
+            self._scopes.discard(scope)
+
+    def stop(self) -> None:
+        """Stop all of them."""
+        for scope in tuple(self._scopes):
+            scope.cancel()
+
+
+@asynccontextmanager
+async def side_tasks() -> AsyncIterator[SideTasks]:
+    """Run tasks beside the block; if one of them raises, the block is cancelled."""
+    async with anyio.create_task_group() as group:
+        tasks = SideTasks(group)
+        try:
+            yield tasks
+        finally:
+            tasks.stop()
 
 
 def loop_caller() -> Callable[[Callable[[], object]], object]:

@@ -3,9 +3,10 @@
 import math
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from llmcore.client.loop_task import new_scope
+from llmcore.client.loop_task import new_scope, side_tasks
 
 
 @pytest.mark.anyio
@@ -24,3 +25,44 @@ async def test_a_new_scope_ends_at_its_deadline() -> None:
         await anyio.sleep_forever()
 
     assert scope.cancelled_caught
+
+
+@pytest.mark.anyio
+async def test_side_tasks_end_with_their_block() -> None:
+    ended: list[str] = []
+
+    async def wait(name: str) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(name)
+
+    async with side_tasks() as tasks:
+        tasks.start(lambda: wait("one"))
+        tasks.start(anyio.lowlevel.checkpoint)
+        await anyio.wait_all_tasks_blocked()
+        assert ended == []
+    assert ended == ["one"]
+
+    with anyio.CancelScope() as outside:
+        async with side_tasks() as tasks:
+            tasks.start(lambda: wait("two"))
+            await anyio.wait_all_tasks_blocked()
+            outside.cancel()
+            await anyio.sleep_forever()
+    assert ended == ["one", "two"]
+
+
+@pytest.mark.anyio
+async def test_a_side_task_that_raises_cancels_its_block() -> None:
+    async def fail() -> None:
+        raise OSError("gone")
+
+    async def block() -> None:
+        async with side_tasks() as tasks:
+            tasks.start(fail)
+            await anyio.sleep_forever()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await block()
+    assert caught.group_contains(OSError, match="gone")

@@ -78,6 +78,7 @@ class EventLog:
         self._pieces: deque[int] = deque()
         """The sizes of the pieces that are kept."""
         self._kept_bytes = 0
+        self._writing = anyio.Lock()
 
     def add(self, lines: Sequence[bytes]) -> None:
         """Add events, each as JSON in one line."""
@@ -109,6 +110,10 @@ class EventLog:
 
         If the store cannot be reached, they are written another time.
         """
+        async with self._writing:  # or two tasks would write, and count, the same events
+            await self._flush()
+
+    async def _flush(self) -> None:
         lines = self._unwritten()
         if not lines:
             return

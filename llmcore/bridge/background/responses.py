@@ -13,7 +13,7 @@ from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
-from llmcore.client.loop_task import LoopTask
+from llmcore.client.loop_task import LoopTask, side_tasks
 from llmcore.fronts.errors import FrontError, overloaded
 from llmcore.fronts.openai_responses.state import Record
 
@@ -134,13 +134,12 @@ class BackgroundResponses:
 
     async def _make(self, response: BackgroundResponse) -> None:
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._give_signs_of_life, response, tasks.cancel_scope)
+            async with side_tasks() as tasks:
+                tasks.start(lambda: self._give_signs_of_life(response, tasks.cancel_scope))
                 async with self._places:
                     if await self._in_store(lambda: self.lifecycle.run(response.record.id)):
-                        tasks.start_soon(self._flush, response)
+                        tasks.start(lambda: self._flush(response))
                         await self._run(response)
-                tasks.cancel_scope.cancel()
         except Exception:  # noqa: BLE001  a fault of the gateway; no client waits
             LOGGER.exception("background_response_broke")
         finally:
@@ -204,6 +203,7 @@ class BackgroundResponses:
         response.done()
         self._gauge.set(len(self._local))
         response.log.wake()
+        response.task = None  # it holds the response
         if not self._local:
             self._idle.set()
 

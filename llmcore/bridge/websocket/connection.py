@@ -16,7 +16,6 @@ from functools import partial
 from typing import Final
 
 import anyio
-from anyio.abc import TaskGroup
 from attrs import evolve
 from msgspec.structs import replace
 
@@ -37,6 +36,7 @@ from llmcore.bridge.websocket.messages import (
     read_create,
     steering_refused,
 )
+from llmcore.client.loop_task import SideTasks, side_tasks
 from llmcore.fronts.errors import RATE_LIMIT, FrontError, invalid
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_responses.state import StoredConversation
@@ -95,16 +95,15 @@ class SocketConnection:
         await receive()
         await send({"type": "websocket.accept"})
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._end_at_age)
+            async with side_tasks() as tasks:
+                tasks.start(self._end_at_age)
                 if await self._read(receive, tasks) == STOPPING:
                     await self._wait_until_idle()
                     await send({"type": "websocket.close", "code": STOPPING})
-                tasks.cancel_scope.cancel()
         except* (OSError, TimeoutError):  # the client is gone, or does not read
             log(logging.INFO, "client_gone")
 
-    async def _read(self, receive: Receive, tasks: TaskGroup) -> int:
+    async def _read(self, receive: Receive, tasks: SideTasks) -> int:
         """Start a response for each message; return the code of the connection's end."""
         while True:
             message = await receive()
@@ -121,7 +120,7 @@ class SocketConnection:
             except FrontError as error:
                 await self._send_error(error, lane)
 
-    def _take(self, create: Create, size: int, tasks: TaskGroup) -> None:
+    def _take(self, create: Create, size: int, tasks: SideTasks) -> None:
         """Schedule the response of a request; FrontError if there is no room for it."""
         if self._is_old:
             raise _too_old()
@@ -142,7 +141,7 @@ class SocketConnection:
         with ExitStack() as place:
             place.enter_context(self._bodies.of(self._caller.counted_as))(size)
             self._waiting += 1
-            tasks.start_soon(self._respond_in_turn, create, place.pop_all())
+            tasks.start(partial(self._respond_in_turn, create, place.pop_all()))
 
     # -- responses
 

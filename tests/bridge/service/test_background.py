@@ -24,6 +24,7 @@ from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import store_for
 from llmcore.fronts.openai_responses.state import Record
+from tests.support.cycles import in_cycles
 from tests.support.servers.bridge_process import gateway
 from tests.support.servers.bridge_service import (
     UPSTREAM_KEY,
@@ -130,6 +131,22 @@ def test_a_response_is_made_while_no_client_waits(
     assert [item["role"] for item in items["data"]] == ["user"]
     assert following.status_code == 200
     assert len(upstream.received[-1].json["messages"]) == 3  # type: ignore[index]
+
+
+def test_a_response_leaves_no_reference_cycles(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
+    """Its memory, of up to 16 MiB, is free at once."""
+    upstream.handler = lambda _: streamed(chat_stream(["Hello"]))
+    with listening(settings) as url:
+
+        def ask() -> None:
+            name = post(url).json()["id"]
+            wait_until(lambda: got(url, name)["status"] == "completed", 5)
+            metrics = f"{url.removesuffix('/v1')}/metrics"
+            wait_until(lambda: "openbridge_background_responses 0.0" in httpx.get(metrics).text, 5)
+
+        assert not in_cycles(ask)
 
 
 def test_the_client_may_leave(upstream: Loopback, settings: GatewaySettings) -> None:
@@ -595,6 +612,26 @@ async def test_events_wait_for_a_store_that_is_away() -> None:
 
 
 @pytest.mark.anyio
+async def test_events_that_two_tasks_write_at_once_are_written_once() -> None:
+    """The one that writes them now and then, and the one that has come to the end."""
+    store = SqliteResponseStore(None, ttl_s=60, max_entries=10, max_bytes=10**6)
+    log = EventLog(store, "resp_1")
+    log.add([b"0", b"1"])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(log.flush)
+        tasks.start_soon(log.flush)
+    log.add([b"2"])
+    await log.flush()
+    pieces = [await store.value(piece_name("resp_1", number)) for number in range(3)]
+
+    assert [piece and Piece.unpacked(piece).lines for piece in pieces] == [
+        (b"0", b"1"),
+        (b"2",),
+        None,
+    ]
+
+
+@pytest.mark.anyio
 async def test_a_damaged_piece_is_an_error_of_the_store(settings: GatewaySettings) -> None:
     for data in (b"", b"123", b"\0" * 8 + b"not compressed"):
         with pytest.raises(StateUnavailableError, match="damaged"):
@@ -631,22 +668,20 @@ async def test_an_end_that_was_not_written_to_its_record_is_completed_by_a_reade
 
 @pytest.mark.anyio
 async def test_of_all_who_end_a_response_one_wins(tmp_path: Path) -> None:
-    async with anyio.create_task_group() as tasks:
-        store = SqliteResponseStore(tmp_path / "x.db", ttl_s=60, max_entries=100, max_bytes=10**6)
-        states = lifecycle.Lifecycle(store)
-        queued = evolve(RECORD, response={"status": "queued"})
-        await states.begin(queued)
-        ends: list[Any] = []
+    store = SqliteResponseStore(tmp_path / "x.db", ttl_s=60, max_entries=100, max_bytes=10**6)
+    states = lifecycle.Lifecycle(store)
+    queued = evolve(RECORD, response={"status": "queued"})
+    await states.begin(queued)
+    ends: list[Any] = []
 
-        async def end(number: int) -> None:
-            final = evolve(RECORD, response={"status": "failed", "n": number})
-            ends.append((await states.end(final)).response)
+    async def end(number: int) -> None:
+        final = evolve(RECORD, response={"status": "failed", "n": number})
+        ends.append((await states.end(final)).response)
 
-        async with anyio.create_task_group() as enders:
-            for number in range(8):
-                enders.start_soon(end, number)
-        current = await states.current(queued)
-        tasks.cancel_scope.cancel()
+    async with anyio.create_task_group() as enders:
+        for number in range(8):
+            enders.start_soon(end, number)
+    current = await states.current(queued)
     await store.aclose()
 
     assert all(one == current.response for one in ends)
