@@ -33,7 +33,7 @@ from llmcore.bridge.accounts.issued_key import KeyLimits
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.state.ledger import Ledger
-from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 
 CLIENTS: Final = 16
 EVERY_S: Final = 4.0
@@ -171,8 +171,7 @@ def _problems(soak: Soak, ledger: Ledger, key: Any) -> list[str]:
 
 
 def _ledger(path: Path, ahead_s: float = 0.0) -> Ledger:
-    database = SqliteLedgerDatabase(path, setting="X", clock=lambda: time.time() + ahead_s)
-    return SqlLedger(database)
+    return SqliteLedger(path, setting="X", clock=lambda: time.time() + ahead_s)
 
 
 def main() -> int:

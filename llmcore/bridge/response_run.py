@@ -3,8 +3,8 @@
 `translated_run` and `relay` make responses, `choices` and `pools` combine those of others.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,9 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 JSON_TYPE = "application/json"
+
+ErrorForm: TypeAlias = Callable[[FrontError], FailureResponse]
+"""Returns the response of an error in the form of one API."""
 
 
 class WholeBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,11 +230,3 @@ class DelegatedRun:
 def has_ended(run: ResponseRun) -> bool:
     """Return whether the upstream's response has ended, complete or failed."""
     return run.outcome != "cancelled"
-
-
-class ErrorForm(Protocol):
-    """The form of errors in one API."""
-
-    def __call__(self, error: FrontError, /) -> FailureResponse:
-        """Return the response of *error*."""
-        ...

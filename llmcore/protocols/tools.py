@@ -321,6 +321,10 @@ class ToolNameRule:
 
 STRICTEST: Final = ToolNameRule(rest="a-zA-Z0-9_")
 """Names that every API takes."""
+OPENAI_TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_use"}))
+"""`FunctionDefinition.name` of OpenAI's APIs: "Must be a-z, A-Z, 0-9, or contain underscores and
+dashes, with a maximum length of 64." Compatible servers require a letter first. Models call the
+whole of their functions by the reserved names."""
 
 
 class FittedRequest(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import pytest
 
 from llmcore.bridge.spend.row import SpendRow, packed_row
 from llmcore.bridge.state.ledger import Settlement
-from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 from llmcore.cli.openbridge import main
 
 DAY = 86400.0
@@ -132,7 +132,7 @@ def test_days_of_usage_are_those_of_the_configured_time_zone(
     run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So are the dates of options."""
-    ledger = SqlLedger(SqliteLedgerDatabase(tmp_path / "state-accounts.db", setting="X"))
+    ledger = SqliteLedger(tmp_path / "state-accounts.db", setting="X")
     ledger.settle([spent(1767223800.0, input_tokens=7)])  # 2025-12-31 23:30 UTC
     ledger.close()
     options = ("--by", "day,month", "--format", "csv")
@@ -200,7 +200,7 @@ def test_a_rotated_key_states_until_when_the_old_text_is_valid(
 
 def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_path: Path) -> None:
     """As a table, CSV and JSON, for the given period."""
-    ledger = SqlLedger(SqliteLedgerDatabase(tmp_path / "state-accounts.db", setting="X"))
+    ledger = SqliteLedger(tmp_path / "state-accounts.db", setting="X")
     now = time.time()
     ledger.settle(
         [

@@ -7,14 +7,14 @@ the store cannot be reached each worker uses its own state.
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.pools.health import HEALTHY, Health
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 
@@ -26,24 +26,12 @@ _MAX_NAMES: Final = 1000
 _ATTEMPTS: Final = 3
 
 
-class NamedValues(Protocol):
-    """The part of a store that is needed here. Each call may raise StateUnavailableError."""
-
-    async def value(self, name: str) -> bytes | None:
-        """Return a named value; None if there is none, or no more."""
-        ...
-
-    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
-        ...
-
-
 class SharedHealth:
     """Exchanges the health of upstreams with other workers."""
 
-    def __init__(self, health: UpstreamHealth, values: NamedValues) -> None:
+    def __init__(self, health: UpstreamHealth, store: ResponseStore) -> None:
         self._health = health
-        self._values = values
+        self._store = store
         self._is_failing = False
 
     async def exchange(self) -> None:
@@ -62,7 +50,7 @@ class SharedHealth:
     async def _exchanged(self) -> bool:
         """Exchange once; return whether no other worker wrote at the same time."""
         health = self._health
-        data = await self._values.value(VALUE)
+        data = await self._store.value(VALUE)
         shared = unpacked(data)
         health.learn(shared)
         changed = frozenset(health.changed)
@@ -70,7 +58,7 @@ class SharedHealth:
             return True
         own = {name: health.health(name) for name in changed}
         new = packed({**shared, **own}, health.now())
-        if not await self._values.swap(VALUE, data, new, _KEPT_S):
+        if not await self._store.swap(VALUE, data, new, _KEPT_S):
             return False
         health.changed -= {name for name in changed if health.health(name) is own[name]}
         return True

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from llmcore.bridge.state.ledger import ExceededMeter, Increment, Meter, Settlement, StoredRow
 from llmcore.bridge.state.store import StateUnavailableError, reason_of
@@ -117,46 +117,39 @@ Execute: TypeAlias = Callable[..., Sequence[tuple[Any, ...]]]
 """Runs a statement with its values, and returns its rows."""
 
 
-class LedgerDatabase(Protocol):
-    """Runs transactions of a ledger."""
+class SqlLedger:
+    """A ledger in an SQL database. A subclass runs the transactions."""
 
-    def now(self, execute: Execute, /) -> float:
+    def now(self, execute: Execute) -> float:
         """Return the time that all users of the database share, in seconds since 1970."""
-        ...
+        raise NotImplementedError
 
     def run(self, work: Callable[[Execute], _T]) -> _T:
         """Return what *work* returns, in a transaction of its own."""
-        ...
+        raise NotImplementedError
 
     def read(self, work: Callable[[Execute], _T]) -> _T:
-        """Return what *work*, which changes nothing, returns."""
-        ...
+        """Return what *work*, which changes nothing, returns for one moment."""
+        return self.run(work)
 
     def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-class SqlLedger:
-    """A ledger in an SQL database."""
-
-    def __init__(self, database: LedgerDatabase) -> None:
-        self._db = database
+        """Close the connections and files. Idempotent."""
+        raise NotImplementedError
 
     def check(self) -> None:
         """Raise StateUnavailableError if the database does not answer."""
-        self._db.read(lambda execute: execute("select 1"))
+        self.read(lambda execute: execute("select 1"))
 
     def key(self, name: str) -> bytes | None:
         """Return an issued key; None if there is none."""
         query = "select value from openbridge_keys where name = ?"
-        rows = self._db.read(lambda execute: execute(query, (name,)))
+        rows = self.read(lambda execute: execute(query, (name,)))
         return bytes(rows[0][0]) if rows else None
 
     def keys(self) -> Mapping[str, bytes]:
         """Return all issued keys by their names."""
         query = "select name, value from openbridge_keys order by name"
-        return {name: bytes(value) for name, value in self._db.read(lambda run: run(query))}
+        return {name: bytes(value) for name, value in self.read(lambda run: run(query))}
 
     def swap_key(self, name: str, old: bytes | None, new: bytes) -> bool:
         """Write an issued key if it is *old*, None for a missing one; return whether it was."""
@@ -166,14 +159,14 @@ class SqlLedger:
         else:
             sql = "update openbridge_keys set value = ? where name = ? and value = ? returning name"
             values = (new, name, old)
-        return bool(self._db.run(lambda execute: execute(sql, values)))
+        return bool(self.run(lambda execute: execute(sql, values)))
 
     def reserve(
         self, reservation: str, worker: str, increments: Sequence[Increment]
     ) -> ExceededMeter | None:
         """Add every amount to its level, or none of them; return the one that does not fit."""
         try:
-            self._db.run(lambda execute: self._reserve(execute, reservation, worker, increments))
+            self.run(lambda execute: self._reserve(execute, reservation, worker, increments))
         except _ExcessError as excess:
             return excess.excess
         return None
@@ -181,7 +174,7 @@ class SqlLedger:
     def _reserve(
         self, execute: Execute, reservation: str, worker: str, increments: Sequence[Increment]
     ) -> None:
-        now = self._db.now(execute)
+        now = self.now(execute)
         for increment in sorted(increments, key=lambda increment: increment.meter.name):
             meter, amount = increment.meter, increment.amount
             if reservation:
@@ -194,7 +187,7 @@ class SqlLedger:
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
         """Write the rows of responses, with the use of each in place of its reservation."""
-        self._db.run(lambda execute: self._settle(execute, settlements))
+        self.run(lambda execute: self._settle(execute, settlements))
 
     def _settle(self, execute: Execute, settlements: Sequence[Settlement]) -> None:
         changes: defaultdict[str, float] = defaultdict(float)
@@ -209,27 +202,27 @@ class SqlLedger:
             for use in settlement.uses:
                 meters[use.meter.name] = use.meter
                 changes[use.meter.name] += use.amount - held.get(use.meter.name, 0)
-        now = self._db.now(execute) if changes else 0.0
+        now = self.now(execute) if changes else 0.0
         for name in sorted(changes):
             _added(execute, meters[name], changes[name], now, _UNBOUNDED)
 
     def release(self, reservation: str, worker: str, meters: Sequence[Meter]) -> None:
         """Give back what *reservation* still holds of *meters*; nothing the second time."""
         names = sorted(meter.name for meter in meters)
-        self._db.run(lambda execute: self._release(execute, reservation, names))
+        self.run(lambda execute: self._release(execute, reservation, names))
 
     def _release(self, execute: Execute, reservation: str, names: Sequence[str]) -> None:
-        now = self._db.now(execute)
+        now = self.now(execute)
         for name in names:
             for (amount,) in execute(_RELEASE, (reservation, name)):
                 execute(_GIVE_BACK, (now, amount, name))
 
     def renew(self, worker: str, lease_s: float) -> None:
         """Extend the lease of *worker*; give back the reservations of those whose lease ended."""
-        self._db.run(lambda execute: self._renew(execute, worker, lease_s))
+        self.run(lambda execute: self._renew(execute, worker, lease_s))
 
     def _renew(self, execute: Execute, worker: str, lease_s: float) -> None:
-        now = self._db.now(execute)
+        now = self.now(execute)
         execute(_WORKER, (worker, now + lease_s))
         changes: defaultdict[str, float] = defaultdict(float)
         for meter, amount in execute(_DEAD, (now - lease_s, now)):
@@ -247,23 +240,19 @@ class SqlLedger:
         """Return the level of each meter, used and reserved, as of now."""
 
         def read(execute: Execute) -> Sequence[float]:
-            now = self._db.now(execute)
+            now = self.now(execute)
             return [_level(execute, meter, now) for meter in meters]
 
-        return self._db.read(read)
+        return self.read(read)
 
     def rows(self, since: float, until: float, after: tuple[float, str]) -> Sequence[StoredRow]:
         """Return a page of rows from *since* on and before *until*, by time and id."""
-        rows = self._db.read(lambda execute: execute(_ROWS, (since, until, *after, PAGE)))
+        rows = self.read(lambda execute: execute(_ROWS, (since, until, *after, PAGE)))
         return [StoredRow(id=id_, at=at, data=bytes(data)) for id_, at, data in rows]
 
     def forget(self, before: float) -> int:
         """Delete rows that are older than *before*, some at a time; return how many."""
-        return len(self._db.run(lambda execute: execute(_OLD_ROWS, (before, _FORGOTTEN))))
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
+        return len(self.run(lambda execute: execute(_OLD_ROWS, (before, _FORGOTTEN))))
 
 
 def _added(execute: Execute, meter: Meter, amount: float, now: float, limit: float) -> bool:
@@ -288,8 +277,11 @@ class _ExcessError(Exception):
 # -- databases
 
 
-class SqliteLedgerDatabase:
-    """A SQLite file, which the processes of one machine share; without a path, memory."""
+class SqliteLedger(SqlLedger):
+    """A ledger in a SQLite file, which the processes of one machine share.
+
+    Without a *path* it is in the memory of this process.
+    """
 
     def __init__(
         self, path: Path | None, *, setting: str, clock: Callable[[], float] = time.time
@@ -298,7 +290,7 @@ class SqliteLedgerDatabase:
         self._clock = clock
         self._file = SqliteFile(path, LAYOUT, patience_s=_BUSY_S)
 
-    def now(self, _execute: Execute, /) -> float:
+    def now(self, execute: Execute) -> float:
         """Return the time of this machine."""
         return self._clock()
 
@@ -312,7 +304,7 @@ class SqliteLedgerDatabase:
         return self._on_file(step)
 
     def read(self, work: Callable[[Execute], _T]) -> _T:
-        """Return what *work* returns, without waiting for writers."""
+        """Return what *work*, which changes nothing, returns, without waiting for writers."""
         return self._on_file(lambda db: work(_executing(db)))
 
     def _on_file(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -336,14 +328,14 @@ def _executing(db: sqlite3.Connection) -> Execute:
     return execute
 
 
-class PostgresLedgerDatabase:
-    """A PostgreSQL database, which any number of machines share."""
+class PostgresLedger(SqlLedger):
+    """A ledger in a PostgreSQL database, which any number of machines share."""
 
     def __init__(self, url: str, *, setting: str, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock
         self._db = PostgresDatabase(url, setting=setting, tables=TABLES, connect_s=_CONNECT_S)
 
-    def now(self, execute: Execute, /) -> float:
+    def now(self, execute: Execute) -> float:
         """Return the time of the server."""
         if self._clock is not None:
             return self._clock()
@@ -366,10 +358,6 @@ class PostgresLedgerDatabase:
             message = f"the store of accounts (PostgreSQL) does not answer as it should: {reason}"
             sent = not isinstance(error, psycopg.errors.ConnectionTimeout)
             raise StateUnavailableError(message, sent=sent) from error
-
-    def read(self, work: Callable[[Execute], _T]) -> _T:
-        """Return what *work* returns, in a transaction as well: it sees one moment."""
-        return self.run(work)
 
     def close(self) -> None:
         """Close the connections."""

@@ -91,14 +91,12 @@ def ledger_for(settings: GatewaySettings) -> Ledger:
             return RedisLedger(state.redis_url or "", setting=settings.place_of("REDIS_URL"))
         case "postgres":
             url, setting = state.postgres_url or "", settings.place_of("POSTGRES_URL")
-            return ledger_sql.SqlLedger(ledger_sql.PostgresLedgerDatabase(url, setting=setting))
+            return ledger_sql.PostgresLedger(url, setting=setting)
         case "memory":
             path = None
         case "sqlite":
             path = _accounts_path(settings)
-    return ledger_sql.SqlLedger(
-        ledger_sql.SqliteLedgerDatabase(path, setting=settings.place_of("STATE_PATH"))
-    )
+    return ledger_sql.SqliteLedger(path, setting=settings.place_of("STATE_PATH"))
 
 
 def journal_for(settings: GatewaySettings) -> SpendJournal | None:

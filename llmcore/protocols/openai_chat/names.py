@@ -9,7 +9,7 @@ of the servers that are named beside their words.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
-from llmcore.protocols.tools import CallIdRule, ToolNameRule
+from llmcore.protocols.tools import OPENAI_TOOL_NAMES, CallIdRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -17,10 +17,7 @@ PROTOCOL_ID: Final = "openai-chat"
 METADATA_KEY: Final = "openai"
 CALL_IDS: Final = CallIdRule(max_length=40)
 """Chat Completions answers longer ones with `string_above_max_length`, expecting 40."""
-TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_use"}))
-"""`FunctionDefinition.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
-maximum length of 64." Compatible servers require a letter first. Models call the whole of their
-functions by the reserved names."""
+TOOL_NAMES: Final = OPENAI_TOOL_NAMES
 
 
 class ChatBody(TypedDict, total=False):

@@ -11,7 +11,7 @@ from typing import Final, Required, TypedDict
 
 from attrs import frozen
 
-from llmcore.protocols.tools import CallIdRule, ToolNameRule
+from llmcore.protocols.tools import OPENAI_TOOL_NAMES, CallIdRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import HostedToolKind
@@ -20,10 +20,7 @@ PROTOCOL_ID: Final = "openai-responses"
 METADATA_KEY: Final = "openai"
 CALL_IDS: Final = CallIdRule(max_length=64)
 """The OpenAPI description of `call_id`: 1 to 64 characters."""
-TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_use"}))
-"""`FunctionDefinition.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
-maximum length of 64." Compatible servers require a letter first. Models call the whole of their
-functions by the reserved names."""
+TOOL_NAMES: Final = OPENAI_TOOL_NAMES
 
 
 class ResponsesBody(TypedDict, total=False):

@@ -22,15 +22,15 @@ from llmcore.bridge.accounts.issued_key import (
     unpacked_key,
 )
 from llmcore.bridge.accounts.issued_keys import KeyLookup, KeyRegistry
-from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import InvalidRequestError, NotFoundError
 from tests.bridge.accounts.test_ledgers import Clock
 
 
 @pytest.fixture
-def ledger() -> Iterator[SqlLedger]:
-    made = SqlLedger(SqliteLedgerDatabase(None, setting="X"))
+def ledger() -> Iterator[SqliteLedger]:
+    made = SqliteLedger(None, setting="X")
     yield made
     made.close()
 
@@ -124,7 +124,7 @@ def test_periods_are_those_of_the_calendar_in_a_time_zone() -> None:
     assert period_name("month", last + 3600, ZoneInfo("America/New_York")) == "2025-12"
 
 
-def test_the_registry_creates_changes_and_revokes(ledger: SqlLedger, clock: Clock) -> None:
+def test_the_registry_creates_changes_and_revokes(ledger: SqliteLedger, clock: Clock) -> None:
     keys = KeyRegistry(ledger, clock=clock)
     one, _ = keys.create(KeyLimits(name="one"))
     clock.now += 1
@@ -144,7 +144,9 @@ def test_the_registry_creates_changes_and_revokes(ledger: SqlLedger, clock: Cloc
         keys.get("0000000000")
 
 
-def test_a_rotated_key_is_valid_in_both_forms_for_a_while(ledger: SqlLedger, clock: Clock) -> None:
+def test_a_rotated_key_is_valid_in_both_forms_for_a_while(
+    ledger: SqliteLedger, clock: Clock
+) -> None:
     keys = KeyRegistry(ledger, clock=clock)
     key, old = keys.create(KeyLimits())
     key, new = keys.rotate(key.id, overlap_s=60.0)
@@ -161,7 +163,7 @@ def clock() -> Clock:
     return Clock()
 
 
-class Counting(SqlLedger):
+class Counting(SqliteLedger):
     reads = 0
 
     def key(self, name: str) -> bytes | None:
@@ -172,7 +174,7 @@ class Counting(SqlLedger):
 @pytest.mark.anyio
 async def test_a_key_is_read_twice_a_second_at_most_and_never_older_than_one(clock: Clock) -> None:
     """However many requests come with it."""
-    ledger = Counting(SqliteLedgerDatabase(None, setting="X"))
+    ledger = Counting(None, setting="X")
     keys = KeyRegistry(ledger, clock=clock)
     key, text = keys.create(KeyLimits())
     lookup = KeyLookup(ledger, anyio.CapacityLimiter(4), clock=clock, monotonic=clock)
@@ -198,7 +200,7 @@ async def test_made_up_keys_neither_delay_nor_displace_real_ones() -> None:
     """All threads that they get wait for the store, while a known key is read again."""
     released = threading.Event()
 
-    class Ledger(SqlLedger):
+    class Ledger(SqliteLedger):
         reads: ClassVar[list[str]] = []
 
         def key(self, name: str) -> bytes | None:
@@ -207,7 +209,7 @@ async def test_made_up_keys_neither_delay_nor_displace_real_ones() -> None:
                 released.wait(20)
             return super().key(name)
 
-    ledger, clock = Ledger(SqliteLedgerDatabase(None, setting="X")), Clock()
+    ledger, clock = Ledger(None, setting="X"), Clock()
     real: set[str] = set()
     key, text = KeyRegistry(ledger, clock=clock).create(KeyLimits())
     real.add(key.id)

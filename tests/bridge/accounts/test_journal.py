@@ -21,7 +21,7 @@ from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
-from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import journal_for
 from tests.bridge.accounts.test_charges import answering, body, rows
@@ -138,7 +138,7 @@ def test_gateways_of_different_ledgers_have_different_names(tmp_path: Path) -> N
     assert journal_for(GatewaySettings(state=evolve(state, backend="memory"))) is None
 
 
-class Away(SqlLedger):
+class Away(SqliteLedger):
     """A ledger whose database is away."""
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
@@ -152,7 +152,7 @@ def test_what_a_stop_could_not_write_is_left_for_the_next_gateway(
     """Without a journal it is counted as lost."""
     dropped: list[int] = []
     writer = SpendWriter(
-        Away(SqliteLedgerDatabase(None, setting="X")),
+        Away(None, setting="X"),
         "w",
         SpendEvents(dropped=dropped.append, waiting=lambda _: None, failed=lambda: None),
         journal=SpendJournal(tmp_path, "x") if journaled else None,

@@ -22,7 +22,7 @@ from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.ledger_redis import RedisLedger
-from llmcore.bridge.state.ledger_sql import PostgresLedgerDatabase, SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import PostgresLedger, SqliteLedger
 from tests.bridge.accounts.test_charges import answering
 from tests.support.servers.bridge_process import Gateway, gateway
 from tests.support.servers.loopback import Answer, Loopback, Received, serve
@@ -75,11 +75,11 @@ def ledger_of(variables: dict[str, str], ahead_s: float = 0.0) -> Ledger:
             return RedisLedger(variables["OPENBRIDGE_REDIS_URL"], clock=clock)
         case "postgres":
             url = variables["OPENBRIDGE_POSTGRES_URL"]
-            return SqlLedger(PostgresLedgerDatabase(url, setting="X", clock=clock))
+            return PostgresLedger(url, setting="X", clock=clock)
         case _:
             path = Path(variables["OPENBRIDGE_STATE_PATH"])
             file = path.with_name("state-accounts.db")
-            return SqlLedger(SqliteLedgerDatabase(file, setting="X", clock=clock))
+            return SqliteLedger(file, setting="X", clock=clock)
 
 
 class Clients:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
-from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 from tests.bridge.accounts.test_ledgers import Clock
 from tests.support.servers.redis_servers import RedisServer
 
@@ -105,7 +105,7 @@ def run(ledger: Ledger, clock: Clock, steps: Sequence[Step]) -> None:
 def test_levels_are_what_is_held_and_used(steps: list[Step]) -> None:
     """In SQL: SQLite and PostgreSQL run the same statements."""
     clock = Clock()
-    ledger = SqlLedger(SqliteLedgerDatabase(None, setting="X", clock=clock))
+    ledger = SqliteLedger(None, setting="X", clock=clock)
     run(ledger, clock, steps)
     ledger.close()
 

@@ -13,7 +13,7 @@ from attrs import define
 from llmcore.bridge.state import ledger_sql
 from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
-from llmcore.bridge.state.ledger_sql import PostgresLedgerDatabase, SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import PostgresLedger, SqliteLedger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.storage import postgres as postgres_storage
 from llmcore.storage.postgres import MAX_CONNECTIONS
@@ -45,7 +45,7 @@ def opening(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Ite
     """Return a function that opens the same empty ledger anew, as another process would."""
     kind = request.param
     opened: list[Ledger] = []
-    memory = SqlLedger(SqliteLedgerDatabase(None, setting="X", clock=clock))
+    memory = SqliteLedger(None, setting="X", clock=clock)
 
     def made() -> Ledger:
         match kind:
@@ -53,13 +53,13 @@ def opening(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Ite
                 return memory
             case "sqlite":
                 path = tmp_path / "accounts.db"
-                return SqlLedger(SqliteLedgerDatabase(path, setting="X", clock=clock))
+                return SqliteLedger(path, setting="X", clock=clock)
             case "redis":
                 server: RedisServer = request.getfixturevalue("redis")
                 return RedisLedger(server.url, clock=clock)
             case _:
                 url = request.getfixturevalue("postgres").url
-                return SqlLedger(PostgresLedgerDatabase(url, setting="X", clock=clock))
+                return PostgresLedger(url, setting="X", clock=clock)
 
     def open_() -> Ledger:
         opened.append(made())
@@ -360,15 +360,15 @@ def test_rows_come_in_pages_by_time(ledger: Ledger) -> None:
 
 def test_rows_are_found_by_their_time_without_reading_all(tmp_path: Path) -> None:
     """A report and the deletion of old rows cost the same however many rows there are."""
-    database = SqliteLedgerDatabase(tmp_path / "ledger.db", setting="X")
-    SqlLedger(database).settle([settled("a", at=5.0)])
+    ledger = SqliteLedger(tmp_path / "ledger.db", setting="X")
+    ledger.settle([settled("a", at=5.0)])
     queries = ((ledger_sql._ROWS, (0.0, 1.0, 0.0, "", 10)), (ledger_sql._OLD_ROWS, (1.0, 10)))
 
     def explained(run: ledger_sql.Execute) -> list[list[str]]:
         return [[step[3] for step in run(f"explain query plan {q}", v)] for q, v in queries]
 
-    steps = database.read(explained)
-    database.close()
+    steps = ledger.read(explained)
+    ledger.close()
 
     assert all(any("openbridge_spend_by_time" in step for step in one) for one in steps)
     assert not any(step.startswith("SCAN") for one in steps for step in one), steps
@@ -379,8 +379,7 @@ def test_rows_are_found_by_their_time_without_reading_all(tmp_path: Path) -> Non
 
 def test_many_at_once_leave_connections_of_postgres_to_others(postgres: PostgresServer) -> None:
     """Each worker has a few of them, however many responses begin at the same time."""
-    databases = [PostgresLedgerDatabase(postgres.url, setting="X") for _ in range(3)]
-    ledgers = [SqlLedger(database) for database in databases]
+    ledgers = [PostgresLedger(postgres.url, setting="X") for _ in range(3)]
     counting = "select count(*) from pg_stat_activity where application_name = 'openbridge'"
     with ThreadPoolExecutor(90) as threads:
         excesses = list(
@@ -391,7 +390,7 @@ def test_many_at_once_leave_connections_of_postgres_to_others(postgres: Postgres
                 range(900),
             )
         )
-        ((open_now,),) = databases[0].read(lambda run: run(counting))
+        ((open_now,),) = ledgers[0].read(lambda run: run(counting))
     for ledger in ledgers:
         ledger.close()
     postgres.clear()
@@ -403,7 +402,7 @@ def test_many_at_once_leave_connections_of_postgres_to_others(postgres: Postgres
 def test_a_ledger_that_cannot_be_reached_raises(tmp_path: Path) -> None:
     """With the same error for each store, and no secret in it."""
     (tmp_path / "file.db").write_bytes(b"no database" * 100)
-    sqlite = SqlLedger(SqliteLedgerDatabase(tmp_path / "file.db", setting="X"))
+    sqlite = SqliteLedger(tmp_path / "file.db", setting="X")
     redis = RedisLedger("redis://user:hunter2@127.0.0.1:1/0")
     with pytest.raises(StateUnavailableError):
         sqlite.check()
@@ -416,7 +415,7 @@ def test_postgres_that_cannot_be_reached_raises() -> None:
     """Its text does not quote the URL."""
     pytest.importorskip("psycopg")
     url = "postgresql://user:hunter2@127.0.0.1:1/x"
-    ledger = SqlLedger(PostgresLedgerDatabase(url, setting="X"))
+    ledger = PostgresLedger(url, setting="X")
     with pytest.raises(StateUnavailableError, match="onnection refused") as caught:
         ledger.check()
     assert "hunter2" not in str(caught.value)
@@ -428,7 +427,7 @@ def test_postgres_that_hangs_is_given_up_and_then_avoided(
     """An open connection would wait for as long as the server hangs."""
     monkeypatch.setattr(postgres_storage, "_ANSWER_S", 0.3)
     monkeypatch.setattr(postgres_storage, "_AVOIDED_S", 0.5)
-    ledger = SqlLedger(PostgresLedgerDatabase(postgres.url, setting="X"))
+    ledger = PostgresLedger(postgres.url, setting="X")
     ledger.check()
     failures: list[StateUnavailableError] = []
 
@@ -451,7 +450,7 @@ def test_postgres_that_hangs_is_given_up_and_then_avoided(
 @pytest.mark.slow
 def test_postgres_is_used_again_after_its_restart(postgres: PostgresServer) -> None:
     """The connections of before are found closed, and opened again."""
-    ledger = SqlLedger(PostgresLedgerDatabase(postgres.url, setting="X"))
+    ledger = PostgresLedger(postgres.url, setting="X")
     ledger.check()
     postgres.stop()
     with pytest.raises(StateUnavailableError):

@@ -5,7 +5,7 @@ import threading
 
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import Settlement
-from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 
 
 def _used(id_: str) -> Settlement:
@@ -18,7 +18,7 @@ def _started_since(before: list[threading.Thread]) -> int:
 
 def test_settlements_share_one_thread_and_none_is_started_after_the_end() -> None:
     before = threading.enumerate()
-    ledger = SqlLedger(SqliteLedgerDatabase(None, setting="X"))
+    ledger = SqliteLedger(None, setting="X")
     events = SpendEvents(dropped=lambda _: None, waiting=lambda _: None, failed=lambda: None)
     writer = SpendWriter(ledger, "w", events, max_rows=10, keep_s=math.inf)
     for id_ in ("a", "b", "c"):

@@ -14,6 +14,7 @@ from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import Health
 from llmcore.bridge.pools.shared_health import VALUE, SharedHealth, packed, unpacked
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
+from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import store_for
 from llmcore.schema.errors import AuthenticationError, RateLimitError, ServerError
@@ -53,10 +54,11 @@ async def test_a_worker_learns_what_another_has_found() -> None:
     assert (three.free_at(A), three.free_at(B)) == (0.0, NOW + 300)
 
 
-class _Racing:
+class _Racing(SqliteResponseStore):
     """A store in which another worker always writes first, or that cannot be reached."""
 
     def __init__(self, *, gone: bool = False) -> None:
+        super().__init__(None, ttl_s=1, max_entries=1, max_bytes=1)
         self.gone = gone
         self.writes = 0
 

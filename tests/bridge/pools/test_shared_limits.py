@@ -17,7 +17,7 @@ from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.state.ledger import ExceededMeter, Increment, Ledger, Meter
-from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 from llmcore.bridge.state.store import StateUnavailableError
 from tests.bridge.accounts.test_ledgers import Clock
 from tests.support.servers.bridge_process import gateway
@@ -46,7 +46,7 @@ class Scene:
     failures: list[str] = field(factory=list)
     ledger: Ledger = field(
         default=Factory(
-            lambda scene: SqlLedger(SqliteLedgerDatabase(None, setting="X", clock=scene.clock)),
+            lambda scene: SqliteLedger(None, setting="X", clock=scene.clock),
             takes_self=True,
         )
     )
