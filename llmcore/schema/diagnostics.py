@@ -40,12 +40,14 @@ class Diagnostics:
     the same `entries`. They live as long as the call that builds the body.
     """
 
-    __slots__ = ("_above", "_place", "entries")
+    __slots__ = ("_above", "_place", "entries", "places")
 
     def __init__(self, place: str = "", above: "Diagnostics | None" = None) -> None:
         self._place = place
         self._above = above
         self.entries: list[Diagnostic] = [] if above is None else above.entries
+        self.places: dict[int, str] = {} if above is None else above.places
+        """The positions in the request of parts that stand elsewhere now, by their `id()`."""
 
     @property
     def path(self) -> str:
@@ -60,6 +62,19 @@ class Diagnostics:
     def at(self, place: str) -> "Diagnostics":
         """Return the diagnostics of *place* below `path`, such as `content[2]` or `[0]`."""
         return Diagnostics(place, self)
+
+    def part(self, index: int, part: object) -> "Diagnostics":
+        """Return the diagnostics of *part*, the content's number *index* of the message at `path`.
+
+        They are at its position in the request, if `places` has it.
+        """
+        place = self.places.get(id(part)) if self.places else None
+        if place is None:
+            return self.at(f"content[{index}]")
+        top = self
+        while top._above is not None:
+            top = top._above
+        return top.at(place)
 
     def dropped(self, code: str, message: str) -> None:
         """Record that the target will not see something."""

@@ -1,14 +1,16 @@
 """Text that stands for what an API does not take as it is."""
 
 import pytest
+from attrs import evolve
 
 from llmcore.client.client import Client
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.lowering import document_text, nearest_effort, tagged_text
-from llmcore.schema.content import Citation, DocumentPart, TextPart
+from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.content import Citation, DocumentPart, ImagePart, ReasoningPart, TextPart
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
-from llmcore.schema.request import request
+from llmcore.schema.request import LLMRequest, request
 from tests.support.wire.matrix import COLUMNS, Column
 
 
@@ -105,3 +107,40 @@ def test_citations_of_another_api_are_left_out_and_reported(column: Column) -> N
     left_out = [note for note in prepared.diagnostics if "citations" in note.path]
     assert [note.code for note in left_out] == ["unsupported-content"]
     assert "cited.example" not in str(prepared.body)
+
+
+@pytest.mark.parametrize(
+    ("protocol_id", "places"),
+    [
+        ("anthropic-messages", ["messages[1].content[1].detail", "messages[2].content[2]"]),
+        ("bedrock-converse", ["messages[1].content[1].detail", "messages[2].content[2]"]),
+        ("gemini", ["messages[1].content[1].detail"]),
+        ("openai-chat", ["messages[2].content[2]"]),
+        ("openai-responses", ["messages[2].content[2]"]),
+    ],
+)
+def test_a_diagnostic_names_the_position_that_a_part_has_in_the_request(
+    protocol_id: str, places: list[str]
+) -> None:
+    """Also where messages are joined, and where parts before it are left out."""
+    picture = ImagePart(data=b"\x89PNG\r\n\x1a\n", media_type="image/png", detail="high")
+    asked = LLMRequest(
+        model=Model("amazon.nova-lite-v1:0", "any"),
+        messages=(
+            Message.user("Hi"),
+            Message.user([TextPart("and"), picture]),
+            Message.assistant(
+                [ReasoningPart("hm"), TextPart("See"), evolve(picture, detail=None)],
+                origin=Origin(provider="elsewhere", model="m", protocol="other"),
+            ),
+            Message.user("ok"),
+        ),
+    )
+    built = protocol_by_id(protocol_id).body.build(asked, False).unwrap()
+
+    reported = [
+        note.path
+        for note in built.diagnostics
+        if note.code in ("unsupported-parameter", "unsupported-content")
+    ]
+    assert reported == places

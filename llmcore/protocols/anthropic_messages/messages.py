@@ -95,7 +95,7 @@ def lower_messages(
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     spoken = [_with_origin(message, target) for message in request.messages]
     repaired = repair(without_unfinished(spoken, diagnostics), target.policy)
-    diagnostics.extend(repaired.diagnostics)
+    repaired.report_to(diagnostics)
     spoken = with_results_alone(repaired.messages, repaired.paths, diagnostics)
     toolsets = dict(_toolsets(spoken))
     declined = _Declined()
@@ -141,7 +141,7 @@ def _lower_message(
     content: list[Block] = []
     after_results: list[Block] = []
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         if message.role == "assistant":
             _lower_assistant_part(part, content, target, here)
         elif isinstance(part, ToolResultPart):
@@ -220,7 +220,8 @@ class _Declined:
             }
         for index in sorted(removed):
             what = "a part of a response that its model declined to complete"
-            diagnostics.at(f"content[{index}]").left_out(what, "the API refuses it")
+            here = diagnostics.part(index, message.content[index])
+            here.left_out(what, "the API refuses it")
         kept = [part for index, part in enumerate(message.content) if index not in removed]
         return evolve(message, content=tuple(kept)) if removed else message
 

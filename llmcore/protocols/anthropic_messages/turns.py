@@ -139,7 +139,7 @@ def _placed(
         if not isinstance(part, ToolResultPart):
             others.append(part)
         elif part.tool_call_id in by_code:
-            results.append(_as_text(part, diagnostics.at(f"content[{index}]")))
+            results.append(_as_text(part, diagnostics.part(index, part)))
         else:
             results.append(part)
     if waits and results:

@@ -92,7 +92,7 @@ def lower_messages(
 ) -> ConversePrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
-    diagnostics.extend(repaired.diagnostics)
+    repaired.report_to(diagnostics)
     messages = [
         _lower_message(message, target, diagnostics.at(path))
         for message, path in zip(repaired.messages, repaired.paths, strict=True)
@@ -135,7 +135,7 @@ def _lower_message(
     blocks: list[Block] = []
     after_results: list[Block] = []
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         if is_assistant:
             _lower_assistant_part(part, blocks, target, here)
             _mark(part, blocks)

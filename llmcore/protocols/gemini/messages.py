@@ -63,7 +63,7 @@ def lower_messages(
     *instructions* of our own end the system's.
     """
     repaired = repair(request.messages, target.policy)
-    diagnostics.extend(repaired.diagnostics)
+    repaired.report_to(diagnostics)
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     system = [{"text": part.text} for part in texts if part.text]
     ids = _given_ids(repaired.messages, target)
@@ -132,7 +132,7 @@ def _lower_user(
     responses: list[NativeObject] = []
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         if isinstance(part, ToolResultPart):
             responses.append(lower_result(part, lowering, target.replayed(part), here))
         else:
@@ -149,7 +149,7 @@ def _lower_response(
     trusted = target.policy.keeps_opaque(message.origin)
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         match part:
             case ToolCallPart(provider_executed=True) | ToolResultPart():
                 parts += lower_executed(part, target, here, trusted=trusted)

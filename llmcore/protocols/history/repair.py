@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from operator import is_
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from attrs import evolve
 
-from llmcore.protocols.history.clean import Draft, HistoryPolicy, Placed, clean, path_of
+from llmcore.protocols.history.clean import Draft, HistoryPolicy, Place, Placed, clean, path_of
 from llmcore.protocols.history.pair_calls import (
     PairedResult,
     PairedResults,
@@ -160,10 +160,20 @@ def _rest_of_tool_message(draft: Draft, policy: HistoryPolicy) -> Iterator[Unit]
 # -- from units to messages
 
 
+class Arranged(NamedTuple):
+    """A message, and where it was among the caller's."""
+
+    path: str
+    """The path of its first part's message."""
+    message: Message
+    places: tuple[Place, ...] | None
+    """The places of its parts; None for one of the caller's messages as it was."""
+
+
 def arrange(
     units: Iterator[Unit], policy: HistoryPolicy, diagnostics: Diagnostics
-) -> list[tuple[str, Message]]:
-    """Return *units* as messages in an order that the target accepts, with their original paths."""
+) -> list[Arranged]:
+    """Return *units* as messages in an order that the target accepts."""
     groups: list[list[Unit]] = []
     for unit in units:
         joins = bool(groups) and _joins(groups[-1], unit, policy)
@@ -177,7 +187,7 @@ def arrange(
             groups.append([unit])
     if groups:
         _close(groups, policy, diagnostics)
-    messages = [(group[0].path, _message(group, policy, diagnostics)) for group in groups]
+    messages = [_message(group, policy, diagnostics) for group in groups]
     return _started_by_user(messages, diagnostics) if policy.starts_with_user else messages
 
 
@@ -210,27 +220,29 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, diagnostics: Diagnos
     groups.pop()
 
 
-def _message(group: list[Unit], policy: HistoryPolicy, diagnostics: Diagnostics) -> Message:
+def _message(group: list[Unit], policy: HistoryPolicy, diagnostics: Diagnostics) -> Arranged:
     """Return *group* as one message: one of the caller's own if nothing changed."""
     first = group[0]
     if len(group) == 1 and _is_unchanged(first):  # nearly always
-        return first.sources[0]
-    role, parts = first.role, [part for unit in group for _, part in unit.parts]
+        return Arranged(first.path, first.sources[0], None)
+    role, placed = first.role, [entry for unit in group for entry in unit.parts]
     if first.side == "user":
-        parts.sort(key=_results_first)
-        role = "tool" if parts and isinstance(parts[0], ToolResultPart) else "user"
-    content = tuple(parts) or _placeholder(first, diagnostics)
+        placed.sort(key=_results_first)
+        role = "tool" if placed and isinstance(placed[0][1], ToolResultPart) else "user"
+    places = tuple(place for place, _ in placed)
+    content = tuple(part for _, part in placed) or _placeholder(first, diagnostics)
     sources = [source for unit in group for source in unit.sources]
     for source in sources:
         if source.role == role and _same(source.content, content):
-            return source
-    return Message(
+            return Arranged(first.path, source, places)
+    message = Message(
         role,
         content,
         name=_name(sources, role, diagnostics.at(first.path)),
         origin=_origin(sources, policy),
         provider_metadata={key: data for s in sources for key, data in s.provider_metadata.items()},
     )
+    return Arranged(first.path, message, places)
 
 
 def _is_unchanged(unit: Unit) -> bool:
@@ -240,8 +252,8 @@ def _is_unchanged(unit: Unit) -> bool:
     return source.role == unit.role and _same(source.content, [part for _, part in unit.parts])
 
 
-def _results_first(part: ContentPart) -> bool:
-    return not isinstance(part, ToolResultPart)
+def _results_first(entry: Placed) -> bool:
+    return not isinstance(entry[1], ToolResultPart)
 
 
 def _placeholder(unit: Unit, diagnostics: Diagnostics) -> tuple[TextPart, ...]:
@@ -273,18 +285,16 @@ def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
     return sources[0].origin if sources else None
 
 
-def _started_by_user(
-    messages: list[tuple[str, Message]], diagnostics: Diagnostics
-) -> list[tuple[str, Message]]:
+def _started_by_user(messages: list[Arranged], diagnostics: Diagnostics) -> list[Arranged]:
     """Return *messages*, with a user message first if a response comes first."""
-    for position, (path, message) in enumerate(messages):
+    for position, (path, message, _) in enumerate(messages):
         if message.role in ("user", "tool"):
             break
         if message.role == "assistant":
             diagnostics.at(path).added(
                 "first-message-added", "the first message must be the user's"
             )
-            first = (path, Message.user(EARLIER_MESSAGES))
+            first = Arranged(path, Message.user(EARLIER_MESSAGES), None)
             return [*messages[:position], first, *messages[position:]]
     return messages
 
@@ -301,6 +311,18 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     system: tuple[TextPart, ...] = ()
     """Text of lifted system messages: it goes after the request's own system text."""
     diagnostics: tuple[Diagnostic, ...] = ()
+    places: tuple[tuple[Place, ...] | None, ...] = ()
+    """The original places of each message's parts; None where the message is the caller's own."""
+
+    def report_to(self, diagnostics: Diagnostics) -> None:
+        """Add what was changed to *diagnostics*, and where parts stood that were moved or joined.
+
+        *diagnostics* can name parts of `messages` for as long as those live.
+        """
+        diagnostics.extend(self.diagnostics)
+        for message, places in zip(self.messages, self.places, strict=False):
+            for part, place in zip(message.content, places or (), strict=False):
+                diagnostics.places[id(part)] = path_of(place)
 
 
 def _is_question(message: Message) -> bool:
@@ -327,8 +349,9 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     settle(drafts, results, policy, diagnostics)
     arranged = arrange(units_of(drafts, results, policy), policy, diagnostics)
     return Repaired(
-        messages=tuple(message for _, message in arranged),
-        paths=tuple(path for path, _ in arranged),
+        messages=tuple(entry.message for entry in arranged),
+        paths=tuple(entry.path for entry in arranged),
         system=tuple(system),
         diagnostics=tuple(diagnostics.entries),
+        places=tuple(entry.places for entry in arranged),
     )

@@ -88,7 +88,7 @@ def lower_messages(
 ) -> list[NativeObject]:
     """Return the body's `messages`; *instructions* are added to the leading system message."""
     repaired = repair(request.messages, context.policy)
-    diagnostics.extend(repaired.diagnostics)
+    repaired.report_to(diagnostics)
     messages = _lower_system(request, repaired, context, instructions, diagnostics)
     after_results: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
@@ -155,7 +155,7 @@ def _lower_instructions(
 ) -> NativeObject:
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         natives = _lower_marked(part, context, here)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
             natives = [omitted_block("a file", "instructions hold only text", here)]
@@ -252,7 +252,7 @@ def _assistant_content(
     """Return the content as one string, or as parts where it is more than text."""
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        parts += _lower_content(part, context, diagnostics.at(f"content[{index}]"))
+        parts += _lower_content(part, context, diagnostics.part(index, part))
     if any(part.keys() != {"type", "text"} for part in parts):
         return parts
     return "".join(part["text"] for part in parts)
@@ -332,7 +332,7 @@ def _note_unproven(message: Message, diagnostics: Diagnostics) -> None:
     for index, part in enumerate(message.content):
         if isinstance(part, ReasoningPart):
             why = "the server accepts thinking only with the proof that came with it"
-            diagnostics.at(f"content[{index}]").dropped("reasoning-dropped", why)
+            diagnostics.part(index, part).dropped("reasoning-dropped", why)
 
 
 def _lower_audio_id(
@@ -346,7 +346,7 @@ def _lower_audio_id(
         audio_id = part.file_id or id_
         if audio_id and context.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         here.left_out("audio", "it can only be sent back by its id")
     return {}
 
@@ -379,7 +379,8 @@ def _lower_calls(
         broken = part.kind == "function" and not part.is_valid
         if broken and context.dialect.valid_arguments:
             why = "the server accepts only JSON objects as arguments: they are wrapped in one"
-            diagnostics.at(f"content[{index}].arguments").changed("invalid-tool-arguments", why)
+            here = diagnostics.part(index, part).at("arguments")
+            here.changed("invalid-tool-arguments", why)
         calls.append(_lower_call(part, message, context))
     if calls and context.dialect.checks_signatures(context.policy.model):
         calls[0] = _signed(calls[0], diagnostics)
@@ -422,7 +423,7 @@ def _lower_bare_call(call: ToolCallPart, context: ChatTarget) -> NativeObject:
 def _note_losses(message: Message, diagnostics: Diagnostics) -> None:
     called = False
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         if isinstance(part, ImagePart | DocumentPart):
             here.left_out("a file", "assistant messages cannot contain any")
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
@@ -450,7 +451,7 @@ def _lower_results(
     """
     messages: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         if not isinstance(part, ToolResultPart):
             after_results += _lower_marked(part, context, here)
             continue
@@ -473,7 +474,7 @@ def _lower_result(
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(part.parts):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         lowered = _lower_marked(item, context, here)
         for native in lowered:
             if native.get("type") == "text" or _holds(native, context.dialect):

@@ -80,7 +80,7 @@ def lower_messages(
 ) -> tuple[str, list[NativeObject]]:
     """Return the body's `instructions` and `input`."""
     repaired = repair(request.messages, context.policy)
-    diagnostics.extend(repaired.diagnostics)
+    repaired.report_to(diagnostics)
     calls = _native_calls(repaired.messages)
     items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
@@ -135,7 +135,7 @@ def _lower_input_message(
     items: list[NativeObject] = []
     content: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        here = diagnostics.at(f"content[{index}]")
+        here = diagnostics.part(index, part)
         item = _lower_item(part, context, calls, here)
         if item is None:
             natives = lower_part(part, context.keys, here)

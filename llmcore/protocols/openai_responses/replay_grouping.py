@@ -98,7 +98,7 @@ def lower_response(
     """Return an assistant message as the items it was made of."""
     items: list[_Item] = []
     for index, part in enumerate(message.content):
-        _add(items, part, rules, diagnostics.at(f"content[{index}]"))
+        _add(items, part, rules, diagnostics.part(index, part))
     if all(item.position is not None for item in items):
         items.sort(key=lambda item: item.position or 0)
     natives: list[NativeObject] = []

@@ -880,4 +880,4 @@ def test_paths_lead_to_the_request_though_messages_changed() -> None:
     done = openai_chat.protocol.body.build(request(model="m", messages=messages), False).unwrap()
     left_out = [note.path for note in done.diagnostics if note.code == "unsupported-content"]
 
-    assert left_out == ["messages[2].content[0]"]
+    assert left_out == ["messages[2].content[1]"]

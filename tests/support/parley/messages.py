@@ -43,13 +43,14 @@ def lower_messages(
 ) -> tuple[str, list[NativeObject]]:
     """Return `rules`, the text of the system, and `turns`."""
     repaired = repair(request.messages, target.policy)
-    diagnostics.extend(repaired.diagnostics)
+    repaired.report_to(diagnostics)
     turns: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
+        here = diagnostics.at(path)
         if message.name:
-            diagnostics.at(f"{path}.name").unsupported("the API takes no names")
+            here.at("name").unsupported("the API takes no names")
         said = [
-            lower_part(part, target, diagnostics.at(f"{path}.content[{index}]"))
+            lower_part(part, target, here.part(index, part))
             for index, part in enumerate(message.content)
         ]
         turns.append({"by": ROLES[message.role], "say": said})
