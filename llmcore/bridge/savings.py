@@ -83,14 +83,14 @@ class CachedResponse:
 
     async def _events(self, call: Callable[[], EventStream]) -> EventStream:
         name = await run_in_thread_if(self.name, large=self.large)
-        if not self.is_fresh and (events := await self._found(name)) is not None:
+        if not self.is_fresh and (events := await self._stored_events(name)) is not None:
             self.state = "hit"
             return EventStream.of(events)
         recording = Recording()
         keep = partial(self._keep, name, recording)
         return call().watch(each=recording.add).on_result(keep)
 
-    async def _found(self, name: str) -> list[LLMEvent] | None:
+    async def _stored_events(self, name: str) -> list[LLMEvent] | None:
         try:
             data = await self.store.value(name)
             if data is None:
@@ -158,14 +158,14 @@ def cached_response(
         return None
     return CachedResponse(
         store=store,
-        name=partial(_name, owner, model, route, request),
+        name=partial(_stored_name, owner, model, route, request),
         ttl_s=settings.ttl_s,
         large=is_large(request),
         is_fresh="no-cache" in client_request.headers.get("cache-control", ""),
     )
 
 
-def _name(owner: str, model: Model, route: Route[Any], request: LLMRequest) -> str:
+def _stored_name(owner: str, model: Model, route: Route[Any], request: LLMRequest) -> str:
     url = route.endpoint.base_url
     target = ModelChoice(
         provider=model.provider,
@@ -202,9 +202,9 @@ def with_prompt_cache_marks(
     if not (to_anthropic or to_openai) or not _takes_marks(protocol, model.id, model.provider):
         return request, ()
     if to_anthropic and b'"cache_control"' not in json.dumps(request.body):
-        return _marked(request, "cache_control", {"type": "ephemeral"})
+        return _with_mark(request, "cache_control", {"type": "ephemeral"})
     if to_openai and request.body.get("prompt_cache_key") is None:
-        return _marked(request, "prompt_cache_key", _beginning(request.body, owner))
+        return _with_mark(request, "prompt_cache_key", _conversation_key(request.body, owner))
     return request, ()
 
 
@@ -221,7 +221,7 @@ def _takes_marks(protocol: Protocol[Any, Any, Any], model_id: str, provider: str
     return built.map(lambda made: mark in json.dumps(made.body)).value_or(False)
 
 
-def _marked(request: ClientRequest, name: str, value: Any) -> Marked:
+def _with_mark(request: ClientRequest, name: str, value: Any) -> Marked:
     note = Diagnostic(
         "prompt-cache-mark",
         name,
@@ -231,7 +231,7 @@ def _marked(request: ClientRequest, name: str, value: Any) -> Marked:
     return replace(request, body={**request.body, name: value}), (note,)
 
 
-def _beginning(body: JsonObject, owner: str) -> str:
+def _conversation_key(body: JsonObject, owner: str) -> str:
     """Return a key that all requests of a conversation share: a digest of their beginning."""
     items = body.get("messages", body.get("input"))
     first = items[:2] if isinstance(items, list) else items

@@ -117,7 +117,7 @@ def _providers(environ: Mapping[str, str]) -> Iterator[_Finding]:
     for entry in configured:
         name = next(name for name in entry.switches if merged.get(name, "").strip())
         where = "stored key" if name in stored and not environ.get(name) else "variable"
-        wrong = _wrong_with(entry, name, merged[name])
+        wrong = _fault_of_key(entry, name, merged[name])
         if wrong:
             yield _Finding("warning", f"{entry.id}: {name} {wrong}")
         else:
@@ -144,7 +144,7 @@ _KEYS_BEGIN: Final = {
 """How the keys of some providers begin."""
 
 
-def _wrong_with(entry: ProviderEntry, name: str, value: str) -> str:
+def _fault_of_key(entry: ProviderEntry, name: str, value: str) -> str:
     """Return what is wrong with the form of *value* of the variable *name*; empty if nothing."""
     if value != value.strip() or value.strip()[:1] in ("'", '"'):
         return "has quotes or spaces around it"

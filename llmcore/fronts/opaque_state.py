@@ -200,7 +200,7 @@ def restore(
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return the *echoes* that are not in the recipe, and the parts that the recipe makes."""
     waiting = _PendingEchoes(echoes)
-    found = [waiting.take(_name(entry)) for entry in state.entries]
+    found = [waiting.take(_key_of_entry(entry)) for entry in state.entries]
     parts: list[ContentPart] = []
     for entry, named in zip(state.entries, found, strict=True):
         echo = waiting.take(_UNNAMED_CALL) if named is None and _is_call(entry) else named
@@ -208,7 +208,7 @@ def restore(
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
             diagnostics.dropped("opaque-data-dropped", why)
-        parts += [edited] if edited is not None else _made(entry, echo)
+        parts += [edited] if edited is not None else _parts_of(entry, echo)
     return waiting.rest(), parts
 
 
@@ -250,7 +250,7 @@ def _echo_keys(echo: Echo) -> list[str]:
     return [f"item:{echo.native.get('type')}", *called]
 
 
-def _name(entry: Mapping[str, Any]) -> str:
+def _key_of_entry(entry: Mapping[str, Any]) -> str:
     """Return the key by which the client shows the part of *entry*; empty if it does not."""
     return f"item:{entry['item']}" if "item" in entry else str(entry.get("key", ""))
 
@@ -263,7 +263,7 @@ def _is_call(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("key", "")).startswith(_UNNAMED_CALL)
 
 
-def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
+def _parts_of(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
     """Return the parts of *entry*; none for a part that the client no longer shows."""
     if "item" in entry:
         return [part for part_entry in entry["parts"] for part in _with_data(part_entry, echo)]

@@ -1,10 +1,9 @@
-"""Newline-delimited JSON: a document a line (ndjson.org; also called JSON Lines).
+"""Newline-delimited JSON: one document on each line (ndjson.org; also called JSON Lines).
 
-Lines end with LF; the CR of a CRLF is white space to JSON and goes, like blank lines.
-Only bytes are split, and only at LF: a JSON string may hold U+2028 and its like raw.
-The last line needs no line end. Whether it is whole is for the protocol to find out,
-which has to parse it anyway. A body that begins with a field of server-sent events is
-read as those, since servers label both alike.
+Lines end with LF; the CR of a CRLF is white space to JSON and is removed, as blank lines are. Only
+bytes are split, and only at LF: a JSON string may hold characters such as U+2028 unescaped. The
+last line needs no line end. The protocol, which parses it, finds out whether it is complete. A body
+that begins with a field of server-sent events is read as those, since servers label both alike.
 """
 
 from typing import TYPE_CHECKING
@@ -32,7 +31,7 @@ class NdjsonDecoder:
     """The line that is not complete."""
     _failure: str = field(init=False, default="")
     """That a line is too long: another try would be billed, and end in the same way."""
-    _start: bytes | None = field(init=False, default=b"")
+    _beginning: bytes | None = field(init=False, default=b"")
     """The first bytes, while they may begin a field of server-sent events; None after that."""
     _events: SseDecoder | None = field(init=False, default=None)
     """Reads a body of server-sent events."""
@@ -41,8 +40,8 @@ class NdjsonDecoder:
         """Return the lines that *chunk* completes."""
         if self._failure:
             raise StreamError(self._failure, retryable=False)
-        if self._start is not None:
-            chunk = self._begun(self._start + chunk)
+        if self._beginning is not None:
+            chunk = self._after_beginning(self._beginning + chunk)
         if self._events is not None:
             return self._events.feed(chunk)
         held = self._held
@@ -62,15 +61,15 @@ class NdjsonDecoder:
         last = self.feed(b"\n")
         return last if self._events is None else [*last, *self._events.close()]
 
-    def _begun(self, text: bytes) -> bytes:
+    def _after_beginning(self, text: bytes) -> bytes:
         """Return what can be read of the first bytes: none while they may begin a field."""
         words = text.lstrip()
         if any(words.startswith(name) for name in _FIELDS):
             self._events = SseDecoder(self.max_frame_bytes)
         elif words and any(name.startswith(words) for name in _FIELDS):
-            self._start = text
+            self._beginning = text
             return b""
-        self._start = None if words else b""
+        self._beginning = None if words else b""
         return text
 
     def _within_limit(self, lines: list[bytes]) -> "list[Frame]":

@@ -64,8 +64,8 @@ class CallOutcome:
         if usage.input_tokens is not None and usage.output_tokens is not None:
             return usage
         estimate = Usage.make(
-            input_tokens=_or(usage.input_tokens, input_tokens_of(request)),
-            output_tokens=_or(usage.output_tokens, output_tokens_of(self.response)),
+            input_tokens=_first_known(usage.input_tokens, input_tokens_of(request)),
+            output_tokens=_first_known(usage.output_tokens, output_tokens_of(self.response)),
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             cache_write_1h_tokens=usage.cache_write_1h_tokens,
@@ -75,7 +75,7 @@ class CallOutcome:
         return evolve(estimate, estimated=True)
 
 
-def _or(count: int | None, estimate: int) -> int:
+def _first_known(count: int | None, estimate: int) -> int:
     return estimate if count is None else count
 
 

@@ -38,12 +38,12 @@ def cache_point(ttl: CacheTtl | None) -> Block:
 
 
 @frozen
-class _List:
+class _BlockList:
     """A list in which cache points can stand, without them."""
 
     section: Section
     index: int
-    """The message's, where it is the content of one."""
+    """The number of the message whose content it is; 0 for tools and the system."""
     path: str
     items: list[Block]
     takes_points: bool
@@ -66,7 +66,9 @@ def place_points(
     *body* has its lists `tools`, `system` and `messages`, which change in place.
     """
     lists = list(_lists(body, rules))
-    marked = [candidate for items in lists for candidate in _taken_out(items, rules, diagnostics)]
+    marked = [
+        candidate for items in lists for candidate in _remove_points(items, rules, diagnostics)
+    ]
     wanted: CacheTtl = "1h" if policy.ttl == "1h" and rules.long_cache else "5m"
     chosen: dict[Position, CacheTtl] = {}
     if policy.mode == "off":
@@ -79,7 +81,7 @@ def place_points(
             long_lived=rules.long_cache,
         )
         fills = policy.mode == "auto" and automatic and rules.auto_cache
-        places = _automatic(lists, rules) if fills else ()
+        places = _automatic_places(lists, rules) if fills else ()
         chosen = choose_breakpoints(marked, places, limits, wanted, diagnostics)
     if policy.ttl == "1h" != wanted:
         why = "the model keeps a prefix for five minutes only"
@@ -89,14 +91,14 @@ def place_points(
         by_list[position[:2]].insert(position[2] + 1, cache_point(ttl))
 
 
-def _lists(body: dict[str, Any], rules: ConverseRules) -> Iterator[_List]:
+def _lists(body: dict[str, Any], rules: ConverseRules) -> Iterator[_BlockList]:
     """Yield the lists of *body* in the order in which the model reads them."""
     takes = rules.cache_points
-    yield _List("tools", 0, "tools", body["tools"], "tools" in takes)
-    yield _List("system", 0, "system", body["system"], "system" in takes)
+    yield _BlockList("tools", 0, "tools", body["tools"], "tools" in takes)
+    yield _BlockList("system", 0, "system", body["system"], "system" in takes)
     for index, message in enumerate(body["messages"]):
         path = f"messages[{index}].content"
-        yield _List("messages", index, path, message["content"], "messages" in takes)
+        yield _BlockList("messages", index, path, message["content"], "messages" in takes)
 
 
 def _may_follow(block: Block, section: Section, rules: ConverseRules) -> bool:
@@ -111,7 +113,7 @@ def _may_follow(block: Block, section: Section, rules: ConverseRules) -> bool:
     return "reasoningContent" not in block
 
 
-def _last_place(items: _List, rules: ConverseRules) -> int | None:
+def _last_place(items: _BlockList, rules: ConverseRules) -> int | None:
     """Return the last item after which a point may stand."""
     for index in range(len(items.items) - 1, -1, -1):
         if _may_follow(items.items[index], items.section, rules):
@@ -119,31 +121,31 @@ def _last_place(items: _List, rules: ConverseRules) -> int | None:
     return None
 
 
-def _automatic(lists: list[_List], rules: ConverseRules) -> Iterator[Position]:
+def _automatic_places(lists: list[_BlockList], rules: ConverseRules) -> Iterator[Position]:
     """Yield where automatic cache points go, most useful first."""
-    tools, system, *talk = lists
-    users = talk[::2] if len(talk) % 2 else talk[1::2]  # the side of the last message
-    for items in (*talk[-1:], system, tools, *users[-2:-1]):
+    tools, system, *turns = lists
+    same_side = turns[::2] if len(turns) % 2 else turns[1::2]  # the side of the last message
+    for items in (*turns[-1:], system, tools, *same_side[-2:-1]):
         place = _last_place(items, rules) if items.takes_points else None
         if place is not None:
             yield items.position(place)
 
 
-def _taken_out(
-    blocks: _List, rules: ConverseRules, diagnostics: Diagnostics
+def _remove_points(
+    blocks: _BlockList, rules: ConverseRules, diagnostics: Diagnostics
 ) -> Iterator[CacheCandidate]:
-    """Remove the caller's cache points from a list; yield those at allowed positions."""
-    items, taken = list(blocks.items), set[int]()
+    """Remove the caller's cache points from a list, and yield where they may stand in it."""
+    items, used_places = list(blocks.items), set[int]()
     blocks.items.clear()
     for block in items:
         mark = block.get("cachePoint")
         if not isinstance(mark, dict):
             blocks.items.append(block)
             continue
-        wished = len(blocks.items) - 1
+        asked_place = len(blocks.items) - 1
         ttl: CacheTtl = "1h" if mark.get("ttl") == "1h" else "5m"
-        path = f"{blocks.path}[{max(wished, 0)}]"
-        point = CacheCandidate(blocks.position(wished), path, allowed=True, ttl=ttl)
+        path = f"{blocks.path}[{max(asked_place, 0)}]"
+        point = CacheCandidate(blocks.position(asked_place), path, allowed=True, ttl=ttl)
         if not blocks.takes_points:
             why = f"the model accepts no cache points in {blocks.section}"
             drop_breakpoints([point], why, diagnostics)
@@ -151,10 +153,12 @@ def _taken_out(
         place = _last_place(blocks, rules)
         if place is None:
             drop_breakpoints([point], "it cannot be the end of a cached prefix", diagnostics)
-        elif place not in taken:
-            taken.add(place)
-            if place != wished:
+        elif place not in used_places:
+            used_places.add(place)
+            if place != asked_place:
                 why = "a cache point is not allowed after this block; it is moved before it"
-                diagnostics.at(f"{blocks.path}[{wished}]").changed("cache-breakpoint-moved", why)
+                diagnostics.at(f"{blocks.path}[{asked_place}]").changed(
+                    "cache-breakpoint-moved", why
+                )
             path = f"{blocks.path}[{max(place, 0)}]"
             yield evolve(point, position=blocks.position(place), path=path)

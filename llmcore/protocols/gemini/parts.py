@@ -241,40 +241,40 @@ def _response(content: JsonValue, *, is_error: bool) -> NativeObject:
 
 def _lower_items(
     items: tuple[ToolOutputPart, ...],
-    beside: Sequence[NativeObject],
+    native_files: Sequence[NativeObject],
     name: str,
     lowering: ToolResultLowering,
     diagnostics: Diagnostics,
 ) -> tuple[str, list[NativeObject]]:
     """Return the text of a result, with a mark in the place of each file, and its files.
 
-    *beside* has the fields of the files that came in a response of this API, such as their names.
-    An address that came so goes back so: other addresses are not accepted in a response.
+    *native_files* has the fields, such as names, of the files that came in a result of this API. An
+    address that came so goes back so: other addresses are not accepted in a result.
     """
-    words: list[str] = []
-    held: list[NativeObject] = []
+    texts: list[str] = []
+    lowered_files: list[NativeObject] = []
     files = 0
     for index, item in enumerate(items):
         here = diagnostics.at(f"content[{index}]")
         match item:
             case TextPart(text=text):
-                words.append(text)
+                texts.append(text)
             case ImagePart() | AudioPart() | DocumentPart():
-                own = beside[files] if files < len(beside) else {}
+                native_file = native_files[files] if files < len(native_files) else {}
                 files += 1
-                *before, native = lower_media(item, lowering.rules, here)
-                words += [known["text"] for known in before]
-                native = merge_native(native, own)
-                if lowering.rules.media_in_results and ("inlineData" in native or own):
-                    words.append(f"[file {files}]")
-                    held.append(native)
+                *texts_before, native = lower_media(item, lowering.rules, here)
+                texts += [before["text"] for before in texts_before]
+                native = merge_native(native, native_file)
+                if lowering.rules.media_in_results and ("inlineData" in native or native_file):
+                    texts.append(f"[file {files}]")
+                    lowered_files.append(native)
                     continue
                 label = f"file {files} of {name}"
-                words.append(f"[{label}: after the results]")
+                texts.append(f"[{label}: after the results]")
                 lowering.media_after_results.extend(({"text": f"{label}:"}, native))
                 why = "the function response cannot hold it: it follows the responses"
                 here.changed("moved-tool-result-media", why)
             case _:
                 why = f"a function response cannot hold what is native to {item.provider}"
                 here.dropped("unsupported-content", why)
-    return "\n".join(words), held
+    return "\n".join(texts), lowered_files

@@ -207,7 +207,7 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     *tier* is the `service_tier` beside it; Mistral's stands in the object.
     """
     counts = _counts_of(usage)
-    if _beside(counts):
+    if _counts_reasoning_apart(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
         counts["total_tokens"] = None  # which may leave the reasoning out
     details = object_or_empty(usage.get("prompt_tokens_details"))  # parts of the prompt
@@ -216,7 +216,7 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     return make(**counts, cost_usd=cost, service_tier=served, raw=dict(usage))
 
 
-def _beside(counts: Mapping[str, int | None]) -> bool:
+def _counts_reasoning_apart(counts: Mapping[str, int | None]) -> bool:
     """Return whether reasoning is counted beside the completion, as xAI and Perplexity do.
 
     The total then exceeds prompt and completion by just the reasoning (xAI), or there is more of

@@ -204,7 +204,7 @@ def _on_begun(state: ResponsesState, event: NativeObject, events: list[LLMEvent]
     for number, native in enumerate(objects(response.get("output"))):
         if str_or_none(native.get("type")) is not None:
             item = match_done(state, native, number)
-            state = _announce(state, item, native, number, events)
+            state = _begin_or_extend(state, item, native, number, events)
     return state
 
 
@@ -217,10 +217,10 @@ def _on_item_added(
     item = match_added(state, native, number)
     if item is not None and item.done:
         return with_item(state, replace(item, repeated=True))
-    return _announce(state, item, native, number, events)
+    return _begin_or_extend(state, item, native, number, events)
 
 
-def _announce(
+def _begin_or_extend(
     state: ResponsesState,
     item: Item | None,
     native: NativeObject,
@@ -247,10 +247,10 @@ def _on_item_done(
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
-    return _on_whole(state, match_done(state, native, number), native, number, events)
+    return _end_with_whole(state, match_done(state, native, number), native, number, events)
 
 
-def _on_whole(
+def _end_with_whole(
     state: ResponsesState,
     item: Item | None,
     native: NativeObject,
@@ -302,7 +302,7 @@ def _end(state: ResponsesState, response: NativeObject, events: list[LLMEvent]) 
     output = [item for item in objects(response.get("output")) if str_or_none(item.get("type"))]
     for number, (native, item) in enumerate(zip(output, match_final(state, output), strict=True)):
         if not broken or native["type"] in ("message", "reasoning"):
-            state = _on_whole(state, item, native, number, events)
+            state = _end_with_whole(state, item, native, number, events)
     if broken:
         return fail_response(state, response, events)
     for position in sorted(state.items):
