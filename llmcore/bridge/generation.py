@@ -384,6 +384,12 @@ def allows(caller: Caller, model: str) -> bool:
     return caller.key is None or caller.key.limits.allows(model)
 
 
+def version_for(caller: Caller, service: Service) -> JsonObject:
+    """Return version and configuration, with the names of models that the caller may use."""
+    version = service.version()
+    return {**version, "models": [n for n in service.names.mapped if allows(caller, n)]}
+
+
 def _loses_format(diagnostic: Diagnostic) -> bool:
     """Return whether a prepared request gives up the wanted shape of the response."""
     dropped = diagnostic.path == _FORMAT_PATH and diagnostic.action == "dropped"

@@ -103,7 +103,9 @@ class ModelNames:
         return listed.ids
 
 
-_MODELS_INSTEAD: Final = ("models", "fallbacks")
+_MODELS_INSTEAD: Final = (
+    "models", "fallbacks", "context_window_fallbacks", "content_policy_fallbacks"
+)  # fmt: skip
 """Fields with the models that may respond instead: OpenRouter's, LiteLLM's and Anthropic's."""
 _USING_MODELS: Final = ("plugins", "tools")
 """Fields whose items may use a model, such as OpenAI's images and Anthropic's advisor."""

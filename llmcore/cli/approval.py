@@ -1,6 +1,7 @@
 """Asking the user whether the calls of tools that need approval may run."""
 
 import json
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,15 @@ def calls_to_approve(
     return calls if all(call.name in needing for call in calls) else ()
 
 
+_REORDERING = re.compile("[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""Characters that a terminal does not show, or that change the order in which it shows others."""
+
+
+def _in_order(text: str) -> str:
+    """Return the JSON *text* as it is read: what is approved must be what is run."""
+    return _REORDERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def ask_for_approval(calls: Sequence[ToolCallPart]) -> dict[str, bool]:
     """Ask in the terminal about each of *calls*, and return the decisions by call id.
 
@@ -39,7 +49,7 @@ def ask_for_approval(calls: Sequence[ToolCallPart]) -> dict[str, bool]:
 
 
 def _is_approved(call: ToolCallPart) -> bool:
-    shown = f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})"
+    shown = f"{call.name}({_in_order(json.dumps(call.arguments, ensure_ascii=False))})"
     if not sys.stdin.isatty():
         note(f"{shown} is refused: it needs approval, and standard input is not a terminal")
         return False

@@ -11,6 +11,7 @@ from typing import Final
 
 from llmcore.cli.failures import UsageError
 from llmcore.client.media_files import MAX_FILE_BYTES
+from llmcore.protocols.lowering import tagged_text
 from llmcore.protocols.media import media_type_of, sniffed
 from llmcore.schema.content import AudioPart, ContentPart, DocumentPart, ImagePart, TextPart
 from llmcore.schema.errors import InvalidRequestError
@@ -77,7 +78,7 @@ def _of_bytes(name: str, data: bytes) -> ContentPart:
             return DocumentPart(data=data, media_type=media_type, name=name)
     if media_type != "application/pdf":
         try:
-            return TextPart(f'<file name="{name}">\n{data.decode()}\n</file>')
+            return TextPart(tagged_text("file", data.decode(), f' name="{name}"'))
         except UnicodeDecodeError as error:
             if not media_type:
                 raise InvalidRequestError(

@@ -46,7 +46,7 @@ def account_of(request: HttpRequest, route: Route[Any]) -> str | None:
     project = _PROJECT.search(url.path)
     if project is None and route.auth.fetch is not None:
         return None
-    owner = request.secrets if project is None else (project.group(),)
+    owner = request.credentials if project is None else (project.group(),)
     text = "\n".join((url.netloc, *owner))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -74,7 +74,7 @@ def with_checked_accounts(
     content = prepared.request.cache.content
     if content is not None and content.account:
         named[content.account] = f"the cached content {content.name!r}"
-    if not named or not prepared.http.secrets:  # without a key, nothing can be sent anyway
+    if not named or not prepared.http.credentials:  # without a key, nothing can be sent anyway
         return Success(prepared)
     account = account_of(prepared.http, route)
     try:

@@ -68,21 +68,21 @@ class _LoggedTransport:
     _inner: Transport
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
-        started = time.monotonic()
-        _LOG.debug("> %s %s", request.method, _shown(request.safe_url, request))
+        started, secrets = time.monotonic(), request.secrets
+        _LOG.debug("> %s %s", request.method, _shown(request.safe_url, secrets))
         for name, value in request.safe_headers.items():
-            _LOG.debug("> %s: %s", name, _shown(value, request))
-        _LOG.debug("> %s", _shown(request.body.decode(errors="replace"), request))
+            _LOG.debug("> %s: %s", name, _shown(value, secrets))
+        _LOG.debug("> %s", _shown(request.body.decode(errors="replace"), secrets))
         try:
             exchange = await self._inner.send(request, timeouts)
         except LLMError as error:
-            _LOG.info("< %s: %s", type(error).__name__, _shown(error.message, request))
+            _LOG.info("< %s: %s", type(error).__name__, _shown(error.message, secrets))
             raise
-        seconds, where = time.monotonic() - started, _shown(request.safe_url, request)
+        seconds, where = time.monotonic() - started, _shown(request.safe_url, secrets)
         _LOG.info("< %d after %.3f s: %s %s", exchange.status, seconds, request.method, where)
         for name, value in redacted(exchange.headers).items():
-            _LOG.debug("< %s: %s", name, _shown(value, request))
-        return _LoggedExchange(exchange, request) if _LOG.isEnabledFor(logging.DEBUG) else exchange
+            _LOG.debug("< %s: %s", name, _shown(value, secrets))
+        return _LoggedExchange(exchange, secrets) if _LOG.isEnabledFor(logging.DEBUG) else exchange
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -93,7 +93,7 @@ class _LoggedExchange:
     """A response whose body is logged line by line while it is read."""
 
     _inner: Exchange
-    _request: HttpRequest
+    _secrets: tuple[str, ...]
     status: int = field(init=False)
     headers: Mapping[str, str] = field(init=False)
     diagnostics: tuple[Diagnostic, ...] = field(init=False)
@@ -108,7 +108,7 @@ class _LoggedExchange:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body. A secret that two chunks share is redacted, too."""
-        lines = _Lines(self._request)
+        lines = _Lines(self._secrets)
         chunks = self._inner.chunks()
         try:
             async with aclosing(chunks):
@@ -125,9 +125,9 @@ class _LoggedExchange:
 class _Lines:
     """The lines of one body, of which the last is logged once it is complete or too long."""
 
-    def __init__(self, request: HttpRequest) -> None:
-        self._request = request
-        self._longest = max(map(len, request.secrets), default=0)
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        self._secrets = secrets
+        self._longest = max(map(len, secrets), default=0)
         self._text = codecs.getincrementaldecoder("utf-8")("replace")
         self._waiting = ""
 
@@ -136,7 +136,7 @@ class _Lines:
         for line in filter(None, lines):
             self._log(line)
         if len(self._waiting) > MAX_SHOWN:
-            safe = redact(self._waiting, self._request.secrets)
+            safe = redact(self._waiting, self._secrets)
             end = len(safe) - self._longest  # what follows may be the beginning of a secret
             self._log(safe[:end])
             self._waiting = safe[end:]
@@ -146,12 +146,12 @@ class _Lines:
             self._log(self._waiting)
 
     def _log(self, line: str) -> None:
-        _LOG.debug("< %s", _shown(line, self._request))
+        _LOG.debug("< %s", _shown(line, self._secrets))
 
 
-def _shown(text: str, request: HttpRequest) -> str:
-    """Return *text* without the request's secrets and control characters, cut where it is long."""
-    safe = redact(text, request.secrets)
+def _shown(text: str, secrets: tuple[str, ...]) -> str:
+    """Return *text* without *secrets* and control characters, cut where it is long."""
+    safe = redact(text, secrets)
     more = len(safe) - MAX_SHOWN
     cut = f"{safe[:MAX_SHOWN]}... ({more} more characters)" if more > 0 else safe
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", cut)

@@ -21,6 +21,7 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind, with_call_hints, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
+from llmcore.schema.notebooks import as_markdown
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.sessions.contract.entries import MessageEntry
@@ -116,7 +117,8 @@ class Conversation:
 
     def _repr_markdown_(self) -> str | None:
         """Return what a notebook renders: the messages that have text."""
-        shown = (f"**{message.role}**: {message.text}" for message in self.messages if message.text)
+        texts = ((message.role, as_markdown(message.text)) for message in self.messages)
+        shown = (f"**{role}**: {text}" for role, text in texts if text)
         return "\n\n".join(shown) or None
 
     @property

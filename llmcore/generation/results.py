@@ -10,6 +10,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason
 from llmcore.schema.hints import json_hints, with_hints
 from llmcore.schema.messages import Message
+from llmcore.schema.notebooks import as_markdown
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
@@ -142,7 +143,7 @@ class GenerateResult(Generic[_T_co]):
     def _repr_markdown_(self) -> str | None:
         """Return what a notebook renders: the response, an object as a block of JSON."""
         if self.output is not None:
-            return f"```json\n{self.text}\n```"
+            return as_markdown(f"```json\n{self.text}\n```")
         return self.response._repr_markdown_()
 
     @property

@@ -9,7 +9,7 @@ import msgspec
 from attrs import field
 
 from llmcore.routes.http_request import redacted_url, with_query
-from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject
@@ -35,7 +35,8 @@ BaseUrlOf: TypeAlias = Callable[[Mapping[str, str]], str]
 """Makes the base URL of the environment; ConfigurationError if that is not enough."""
 
 
-def _shown_base_url(base_url: "str | BaseUrlOf | None") -> str:
+def shown_base_url(base_url: "str | BaseUrlOf | None") -> str:
+    """Return the repr of a base URL, without the credentials of its query."""
     return repr(redacted_url(base_url) if isinstance(base_url, str) else base_url)
 
 
@@ -50,7 +51,7 @@ class Endpoint:
 
     target: str | PathOf
     """The path below the base URL, or how to make it of model and body."""
-    base_url: str | BaseUrlOf | None = field(default=None, repr=_shown_base_url)
+    base_url: str | BaseUrlOf | None = field(default=None, repr=shown_base_url)
     """A function if it depends on the environment, such as a variable for the region."""
     query: Mapping[str, str] = field(factory=dict, repr=lambda query: repr(redacted(query)))
     """Query parameters of every request."""
@@ -80,12 +81,24 @@ class Endpoint:
         if not base_url:
             return Failure(ConfigurationError("no base URL: configure the provider with base_url"))
         path = self.target if isinstance(self.target, str) else self.target(context)
+        if _leads_up(path):
+            message = f"the path {path[:200]!r} has a segment '.' or '..': an id holds none"
+            return Failure(InvalidRequestError(message))
         whole = _joined_url(base_url, path)
         if whole is None:
             shown = base_url.partition("?")[0]  # what follows may hold a key
             message = f"base_url {shown!r} is not an http(s) URL such as https://host/v1"
             return Failure(ConfigurationError(message))
         return Success(with_query(whole, self.query))
+
+
+@lru_cache(maxsize=256)
+def _leads_up(path: str) -> bool:
+    """Return whether *path* has a segment by which it is another one than it seems to be.
+
+    Ids of models, files and responses stand in paths, and may come from a program's own users.
+    """
+    return not {".", ".."}.isdisjoint(path.partition("?")[0].split("/"))
 
 
 @lru_cache(maxsize=256)

@@ -8,11 +8,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from attrs import evolve, field
 
+from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.result import Failure, Result, Success
-from llmcore.schema.secret_names import REDACTED, holds_credential, redacted
+from llmcore.schema.secret_names import REDACTED, credentials_in, holds_credential, redacted
 
 _SHORTEST_SECRET: Final = 8
 """A header named like a credential may hold a shorter plain word, such as `true`."""
@@ -57,7 +58,15 @@ class HttpRequest:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The secret values themselves, for redaction; never print them."""
+        """All secret values, for redaction; never print them.
+
+        They include tokens in the body, of MCP servers that the provider calls.
+        """
+        return (*self.credentials, *body_secrets(self.body))
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """The secret values that the request is authenticated by; never print them."""
         query = parse_qsl(urlsplit(self.url).query)
         sources = ((self.headers.items(), self.secret_headers), (query, self.secret_query))
         marked, named = [], []
@@ -68,8 +77,7 @@ class HttpRequest:
                 elif holds_credential(name):
                     named.append(value)
         values = [*marked, *(value for value in named if len(value) >= _SHORTEST_SECRET)]
-        bare = [value.partition(" ")[2] for value in values if " " in value]
-        return tuple(value for value in (*values, *bare) if value)
+        return _with_bare(values)
 
     @property
     def safe_url(self) -> str:
@@ -86,6 +94,26 @@ class HttpRequest:
             f"HttpRequest({self.method} {self.safe_url}, headers={self.safe_headers}, "
             f"body=<{len(self.body)} bytes>)"
         )
+
+
+def body_secrets(body: bytes) -> tuple[str, ...]:
+    """Return the secret values in a body of JSON; none for another body."""
+    if not any(name in body for name in _TOKENS_IN_BODIES):
+        return ()
+    try:
+        return _with_bare(credentials_in(json.loads(body)))
+    except ValueError:
+        return ()
+
+
+_TOKENS_IN_BODIES: Final = (b'"authorization', b'"headers"')
+
+
+def _with_bare(values: Iterable[str]) -> tuple[str, ...]:
+    """Return *values*, and what follows `Bearer` and other words in them."""
+    whole = tuple(values)
+    bare = (value.partition(" ")[2] for value in whole if " " in value)
+    return tuple(value for value in (*whole, *bare) if value)
 
 
 _NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]+")

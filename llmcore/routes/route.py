@@ -34,7 +34,7 @@ from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.auth import NO_KEY, Auth, AuthContext, NotPickled
 from llmcore.routes.base_url import BaseUrlVariable
 from llmcore.routes.defaults import RouteDefaults
-from llmcore.routes.endpoint import Endpoint, EndpointContext
+from llmcore.routes.endpoint import Endpoint, EndpointContext, shown_base_url
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
 from llmcore.routes.providers import unknown_option_keys
@@ -56,6 +56,7 @@ from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.secret_names import redacted_json
 from llmcore.schema.token_estimate import TokenCount
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 from llmcore.version import VERSION
@@ -92,7 +93,7 @@ class PreparedRequest(Generic[Body_co]):
 
     http: HttpRequest
     """The HTTP request, signed."""
-    body: Body_co = field(repr=_SHORT.repr)
+    body: Body_co = field(repr=lambda body: _SHORT.repr(redacted_json(body)))
     """The native body, as it is in `http.body`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that was left out, changed or added."""
@@ -223,7 +224,7 @@ class Route(NotPickled, Generic[Body_co]):
     def __repr__(self) -> str:
         address = self.endpoint.base_url
         shown = isinstance(address, str | BaseUrlVariable)
-        at = f", base_url={address!r}" if shown else ""
+        at = f", base_url={shown_base_url(address)}" if shown else ""
         return f"Route({self.id!r}, provider={self.provider!r}, protocol={self.protocol.id}{at})"
 
     @staticmethod

@@ -9,9 +9,9 @@ meanings count only as the complete name (`code`, `sas`), and some compounds are
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 REDACTED: Final = "[redacted]"
 """The replacement for credentials wherever a request is shown."""
@@ -51,3 +51,36 @@ def redacted(values: Mapping[str, str], also: Iterable[str] = ()) -> dict[str, s
         name: REDACTED if name in known or holds_credential(name) else value
         for name, value in values.items()
     }
+
+
+def redacted_json(value: Any, name: str = "") -> Any:
+    """Return the JSON *value*, a field *name*, with the texts of credentials' fields replaced."""
+    if isinstance(value, Mapping):
+        return {key: redacted_json(item, key) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted_json(item, name) for item in value]
+    return REDACTED if isinstance(value, str) and name and holds_credential(name) else value
+
+
+_WITH_SERVERS: Final = ("tools", "mcp_servers")
+"""Fields of requests with MCP servers that the provider calls."""
+_OF_SERVERS: Final = ("authorization", "authorization_token")
+"""Fields of such a server with its token, at OpenAI and at Anthropic. `headers` has others."""
+
+
+def credentials_in(body: Any) -> Iterator[str]:
+    """Yield the credentials in the body of a request: those of MCP servers."""
+    fields = body if isinstance(body, Mapping) else {}
+    for name in _WITH_SERVERS:
+        servers = fields.get(name)
+        for server in servers if isinstance(servers, list | tuple) else ():
+            if isinstance(server, Mapping):
+                yield from _credentials_of(server)
+
+
+def _credentials_of(server: Mapping[str, Any]) -> Iterator[str]:
+    headers = server.get("headers")
+    named = headers.items() if isinstance(headers, Mapping) else ()
+    values = [server.get(name) for name in _OF_SERVERS]
+    values += [value for name, value in named if holds_credential(name)]
+    yield from (value for value in values if isinstance(value, str) and value)

@@ -18,6 +18,7 @@ from llmcore.schema.json import (
     plain_object,
     present,
 )
+from llmcore.schema.secret_names import redacted_json
 
 MAX_TOOL_NAME_LENGTH = 512
 """In characters. APIs allow fewer; names that an API rejects are replaced in its requests."""
@@ -148,7 +149,9 @@ class HostedTool:
 
     kind: HostedToolKind
     """The tool, such as `web_search`; `raw` for a native definition."""
-    options: JsonObject = field(factory=dict, converter=plain_object)
+    options: JsonObject = field(
+        factory=dict, converter=plain_object, repr=lambda options: repr(redacted_json(options))
+    )
     """The tool's settings."""
     provider: str | None = None
     """For `raw`: the provider of the definition; it is omitted for other providers."""

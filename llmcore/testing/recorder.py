@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 
 from llmcore.client.transport import Exchange, OpensSockets, Socket, Transport
 from llmcore.client.websocket.connection import WebSocketDialer
-from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.http_request import HttpRequest, body_secrets
 from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema.errors import LLMError
 from llmcore.schema.hints import with_call_hints
@@ -209,9 +209,20 @@ class Recorder(HttpxCompatible):
             self.cassette,
             path,
             environ=self._environ,
-            known_secrets=self._secrets,
+            known_secrets=self._secrets.union(*map(_sent_secrets, self._tracks)),
             not_secret=self._not_secret,
         )
+
+
+def _sent_secrets(track: "_ExchangeTrack | SocketTrack") -> tuple[str, ...]:
+    """Return the credentials in the messages that were sent over a WebSocket."""
+    messages = track.messages if isinstance(track, SocketTrack) else ()
+    return tuple(
+        secret
+        for message in messages
+        if message.direction == "client"
+        for secret in body_secrets(message.text.encode("utf-8", "surrogatepass"))
+    )
 
 
 class RecordedExchange:

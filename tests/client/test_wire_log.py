@@ -16,10 +16,12 @@ from llmcore import (
     NetworkError,
     OpenAI,
     generate,
+    request,
     stream,
 )
 from llmcore.client.wire_log import MAX_SHOWN, _Lines, switch_on
 from llmcore.routes.http_request import HttpRequest
+from llmcore.schema.tools import HostedTool
 from llmcore.testing import scripted
 from tests.support.servers.loopback import chat_stream, chat_whole
 
@@ -60,6 +62,22 @@ async def test_debug_log_has_request_response_and_stream_without_the_key(
     assert {"< set-cookie: [redacted]", "< x-request-id: r-1", "< data: [DONE]"} <= set(lines)
     assert any('"Hel"' in line for line in lines)
     assert KEY not in caplog.text
+
+
+async def test_debug_log_has_no_token_of_a_remote_tool(caplog: pytest.LogCaptureFixture) -> None:
+    """Also where the server quotes it, and in the reprs of the tool and the request."""
+    tool = HostedTool.mcp(
+        server_label="docs", authorization=KEY, headers={"authorization": f"Bearer {KEY}"}
+    )
+    network = scripted((400, {}, {"error": {"message": f"refused {KEY}"}}))
+    client = Client(transport=network, environ={"LLMCORE_LOG": "debug"})
+    asking = request(model=OpenAI(api_key="sk-1").model("gpt-5.2"), prompt="Hi", tools=[tool])
+
+    with pytest.raises(LLMError) as caught:
+        await generate(request=asking, client=client, max_retries=0)
+
+    for shown in (caplog.text, str(caught.value), repr(asking), repr(client.prepare(asking))):
+        assert KEY[3:] not in shown
 
 
 async def test_info_log_is_one_line_for_each_response(caplog: pytest.LogCaptureFixture) -> None:
@@ -136,7 +154,7 @@ def test_key_in_a_body_is_never_logged_however_the_body_is_cut(
     )
     body = ("x" * pad + before + KEY + after).encode()
     edges = sorted({0, len(body), *(min(pad + cut, len(body)) for cut in cuts)})
-    lines = _Lines(request)
+    lines = _Lines(request.secrets)
     previous = LOGGER.level
     records = _Records()
     LOGGER.addHandler(records)

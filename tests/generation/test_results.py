@@ -99,11 +99,11 @@ async def test_notebook_renders_the_text_of_streams_and_objects_and_the_calls_of
     await run.result()
     await calls.result()
 
-    assert objects._repr_markdown_() == "```json\n17\n```"
+    assert objects._repr_markdown_() == "<pre><code>17&#10;</code></pre>\n"
     assert events._repr_markdown_() == "It is **sunny**."
     assert repr(events) == "EventStream(ended, text='It is **sunny**.')"
     assert run._repr_markdown_() == "On **Monday**."
-    assert calls._repr_markdown_() == '`look({"a":1})`'
+    assert calls._repr_markdown_() == "<code>look({&quot;a&quot;:1})</code>"
 
 
 @pytest.mark.anyio

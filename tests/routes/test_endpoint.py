@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from llmcore.routes.endpoint import Endpoint, EndpointContext
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 
 CONTEXT = EndpointContext(model_id="m-1", body={"model": "m-1"}, streaming=False)
 
@@ -51,6 +51,21 @@ def test_a_path_may_depend_on_model_body_and_streaming() -> None:
     endpoint = Endpoint.path(path, base_url="https://h/v1")
 
     assert endpoint.url(CONTEXT).unwrap() == "https://h/v1/models/m-1:whole?size=1"
+
+
+@pytest.mark.parametrize("path", ["/models/../files", "/models/..", "/./models", "/a/../b?c=1"])
+def test_a_path_that_an_id_leads_elsewhere_is_refused(path: str) -> None:
+    """Ids may come from the users of a program, and dots are not escaped in a path."""
+    error = Endpoint.path(path, base_url="https://h/v1").url(CONTEXT).failure()
+
+    assert isinstance(error, InvalidRequestError)
+
+
+@pytest.mark.parametrize("path", ["/models/a..b", "/models/gpt-5.2", "/x?next=../y", "/a/...b"])
+def test_dots_within_a_segment_and_in_the_query_are_kept(path: str) -> None:
+    assert (
+        Endpoint.path(path, base_url="https://h/v1").url(CONTEXT).unwrap() == f"https://h/v1{path}"
+    )
 
 
 def test_base_url_may_be_a_function_of_the_environment() -> None:

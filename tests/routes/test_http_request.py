@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.http_request import HttpRequest, redact, redacted_url, with_query
+from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject
 from llmcore.schema.secret_names import REDACTED
 
 SECRET = "sk-very-secret"
@@ -66,6 +69,29 @@ def test_credentials_among_plain_parameters_are_secret_too(name: str) -> None:
     assert request.secrets == (SECRET,)
     assert SECRET not in repr(Endpoint.path("/x", base_url=url))
     assert SECRET not in repr(Endpoint.path("/x", query={name: SECRET}))
+    assert SECRET not in repr(OpenAICompatible(name="srv", base_url=url))
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        {"tools": [{"type": "mcp", "authorization": SECRET}]},
+        {"tools": [{"type": "mcp", "headers": {"X-Api-Key": SECRET, "X-Team": "blue"}}]},
+        {"mcp_servers": [{"type": "url", "authorization_token": SECRET}]},
+    ],
+    ids=["OpenAI", "headers", "Anthropic"],
+)
+def test_tokens_of_remote_tools_in_a_body_are_secret(tools: JsonObject) -> None:
+    """Errors, logs and cassettes are searched for them; they do not identify the account."""
+    request = HttpRequest(method="POST", url="https://h/x", body=json.dumps(tools))
+
+    assert request.secrets == (SECRET,)
+    assert request.credentials == ()
+
+
+@pytest.mark.parametrize("body", [b'{"authorization', b'["headers"]', b'{"tools": {"headers": 1}}'])
+def test_a_body_of_another_form_has_no_secrets(body: bytes) -> None:
+    assert HttpRequest(method="POST", url="https://h/x", body=body).secrets == ()
 
 
 def test_redacted_url_is_unchanged_without_credentials() -> None:

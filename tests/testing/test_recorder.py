@@ -333,6 +333,21 @@ async def test_an_echoed_credential_keeps_the_cassette_from_being_written(tmp_pa
     assert not path.exists()
 
 
+async def test_the_token_of_a_remote_tool_keeps_the_cassette_from_being_written(
+    tmp_path: Path,
+) -> None:
+    """It is in the body, where nothing marks it as a credential."""
+    path = tmp_path / "a.json"
+    recorder = Recorder(scripted({}), META, path=path, environ={})
+    body = b'{"tools": [{"type": "mcp", "authorization": "a1-b2-c3-d4"}]}'
+    await read(recorder, HttpRequest(method="POST", url="https://x", body=body))
+
+    with pytest.raises(SecretFoundError):
+        await recorder.aclose()
+
+    assert not path.exists()
+
+
 async def test_given_metadata_is_not_overwritten() -> None:
     """The test's metadata takes precedence."""
     origin = Recorded(server="llama.cpp", version="b1")

@@ -15,6 +15,7 @@ from llmcore.bridge.api import Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis, unknown_path
 from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.background.replay import ReplayRun
+from llmcore.bridge.generation import version_for
 from llmcore.bridge.http.access import (
     METRICS_PATH,
     AccessMiddleware,
@@ -207,8 +208,8 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
     async def root(_call: OperationRequest) -> JsonObject:
         return {"name": "openbridge"}
 
-    async def version(_call: OperationRequest) -> JsonObject:
-        return service.version()
+    async def version(call: OperationRequest) -> JsonObject:
+        return version_for(call.caller, service)
 
     async def health(call: OperationRequest) -> JsonObject:
         return await (service.deep_health() if call.query.get("deep") else service.health())

@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from llmcore.bridge.api import Operation, OperationRequest
+from llmcore.bridge.generation import version_for
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send
 from llmcore.bridge.http.observability import name_operation
 from llmcore.bridge.http.responses import BytesResponse
@@ -82,9 +83,9 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
             raise _not_found(f"the exchange was not recorded ({place}), or is no longer kept")
         return cast("JsonObject", await _document(service, entry, entry.recording))
 
-    async def status(_call: OperationRequest) -> JsonObject:
+    async def status(call: OperationRequest) -> JsonObject:
         return {
-            "version": service.version(),
+            "version": version_for(call.caller, service),
             "health": await service.deep_health(),
             "recording": service.settings.ui_record,
         }

@@ -183,6 +183,8 @@ async def test_only_issued_keys_are_admitted(settings: GatewaySettings, ledger: 
         {"models": "m-2"},
         {"fallbacks": [{"model": "m-2", "max_tokens": 9}]},
         {"fallbacks": [{"m-1": ["m-2"]}]},
+        {"context_window_fallbacks": [{"m-1": ["m-2"]}]},
+        {"content_policy_fallbacks": [{"m-1": ["m-2"]}]},
         {"preset": "fast"},
         {"plugins": [{"id": "auto-router", "allowed_models": ["m-2"]}]},
         {"tools": [{"type": "image_generation", "model": "m-2"}]},
@@ -204,6 +206,24 @@ async def test_a_key_must_allow_all_models_that_the_request_names(
     assert (refusal.status_code, sent) == (403, 0)
     assert refusal.json()["error"]["code"] == "model_not_allowed"
     assert passed.status_code == 200, passed.text
+
+
+@pytest.mark.anyio
+async def test_a_key_sees_no_names_of_models_that_it_does_not_allow(
+    settings: GatewaySettings, ledger: Ledger, tmp_path: Path
+) -> None:
+    path = tmp_path / "models.json"
+    targets = {name: f"openai-compatible/{name}" for name in ("m-1", "m-2")}
+    path.write_text(json.dumps({"models": targets}))
+    _, restricted = key_for(ledger, models=("m-1",))
+    _, all_models = key_for(ledger)
+    async with asked(evolve(settings, model_map_path=path, ui="on")) as client:
+        for url in ("/version", "/ui/api/status"):
+            one = (await client.get(url, headers=restricted)).json()
+            both = (await client.get(url, headers=all_models)).json()
+
+            assert "m-2" not in json.dumps(one)
+            assert "m-2" in json.dumps(both)
 
 
 @pytest.mark.anyio
