@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from llmcore.bridge.reload import ReadSettings
 
 _BACKLOG = 2048
+_UNSENT_BYTES = 131_072
+"""How much the system keeps of what a client has no room for; Linux would keep up to 4 MB."""
 _OPEN_FILES = 65_536
 _OWN_FILES = 40
 """Open files of a process without connections."""
@@ -259,6 +261,8 @@ def listening(
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared and sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if sys.platform == "linux":  # accepted connections have it from the listener
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
         listener.bind((host.strip("[]"), port))
         if accepting:
             listener.listen(_BACKLOG)

@@ -6,10 +6,11 @@ import io
 import json
 import logging
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import anyio
@@ -468,6 +469,23 @@ def test_a_client_that_does_not_read_gives_its_place_back(
         )
         assert running(url, 1, 5)
         assert running(url, 0, 8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the option of the socket is of Linux")
+def test_little_is_kept_for_a_client_that_does_not_read() -> None:
+    """The gateway reads its upstream no further than that, and keeps no text of what follows."""
+    sent = 0
+    with (
+        closing(server.listening("127.0.0.1", 0)) as listener,
+        closing(socket.create_connection(listener.getsockname())),
+        closing(listener.accept()[0]) as connection,
+        suppress(BlockingIOError),
+    ):
+        connection.setblocking(False)
+        while sent < 10_000_000:
+            sent += connection.send(b"x" * 65_536)
+
+    assert 65_536 <= sent < 1_500_000
 
 
 def running(url: str, count: int, seconds: float) -> bool:
