@@ -100,7 +100,7 @@ class _Server(BaseHTTPRequestHandler):
         for start in range(0, len(body), 4_096):
             self.wfile.write(body[start : start + 4_096])
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
 
 
@@ -126,8 +126,9 @@ def _installed(folder: Path, requirement: str) -> tuple[Path, int, int]:
     home = folder / name
     if not home.exists():
         venv.create(home, with_pip=True)
-        pip = [str(home / "bin" / "pip"), "install", "--quiet", requirement]
-        subprocess.run(pip, check=True)
+        pip = [str(home / "bin" / "pip"), "--quiet"]
+        subprocess.run([*pip, "uninstall", "--yes", "setuptools"], check=True)  # of Python 3.11
+        subprocess.run([*pip, "install", requirement], check=True)
     site = next(home.glob("lib/python3*/site-packages"))
     packages = [one for one in site.glob("*.dist-info") if not one.name.startswith("pip-")]
     files = (one for one in site.rglob("*") if one.is_file() and "__pycache__" not in one.parts)
