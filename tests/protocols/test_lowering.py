@@ -7,7 +7,15 @@ from llmcore.client.client import Client
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.lowering import document_text, nearest_effort, tagged_text
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.content import Citation, DocumentPart, ImagePart, ReasoningPart, TextPart
+from llmcore.schema.content import (
+    Citation,
+    DocumentPart,
+    ImagePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
@@ -144,3 +152,38 @@ def test_a_diagnostic_names_the_position_that_a_part_has_in_the_request(
         if note.code in ("unsupported-parameter", "unsupported-content")
     ]
     assert reported == places
+
+
+def test_a_diagnostic_names_the_position_of_a_part_that_stands_in_two_places() -> None:
+    picture = ImagePart(data=b"\x89PNG\r\n\x1a\n", media_type="image/png", detail="high")
+    asked = LLMRequest(
+        model=Model("gemini-2.5-flash", "any"),
+        messages=(
+            Message.user([TextPart("Look"), picture]),
+            Message.assistant("ok"),
+            Message.user("Hi"),
+            Message.user([TextPart("again"), TextPart("please"), picture]),
+        ),
+    )
+    built = protocol_by_id("gemini").body.build(asked, False).unwrap()
+
+    reported = [note.path for note in built.diagnostics if note.code == "unsupported-parameter"]
+    assert reported == ["messages[0].content[1].detail", "messages[2].content[3].detail"]
+
+
+def test_a_diagnostic_names_the_part_of_a_result_that_was_moved() -> None:
+    picture = ImagePart(data=b"\x89PNG\r\n\x1a\n", media_type="image/png")
+    calls = [ToolCallPart("c1", "look", {}), ToolCallPart("c2", "look", {})]
+    results = [ToolResultPart(call.id, (TextPart("Seen"), picture)) for call in calls]
+    asked = LLMRequest(
+        model=Model("gpt-4o", "any"),
+        messages=(
+            Message.user("Look twice"),
+            Message.assistant(calls),
+            Message("tool", (results[1], results[0])),
+        ),
+    )
+    built = protocol_by_id("openai-chat").body.build(asked, False).unwrap()
+
+    reported = {note.path for note in built.diagnostics if note.code == "moved-tool-result-media"}
+    assert reported == {f"messages[2].content[{n}].content[1]" for n in (0, 1)}

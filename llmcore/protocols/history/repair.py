@@ -1,5 +1,6 @@
 """Orders a conversation: instructions, results after calls, alternating roles, the user first."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import NamedTuple, TypeVar
@@ -317,12 +318,21 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     def report_to(self, diagnostics: Diagnostics) -> None:
         """Add what was changed to *diagnostics*, and where parts stood that were moved or joined.
 
-        *diagnostics* can name parts of `messages` for as long as those live.
+        *diagnostics* can name parts of `messages` for as long as those live. A part that stands in
+        several places is left out.
         """
         diagnostics.extend(self.diagnostics)
-        for message, places in zip(self.messages, self.places, strict=False):
-            for part, place in zip(message.content, places or (), strict=False):
-                diagnostics.places[id(part)] = path_of(place)
+        if not any(self.places):
+            return
+        moved = {
+            id(part): place
+            for message, places in zip(self.messages, self.places, strict=False)
+            for part, place in zip(message.content, places or (), strict=False)
+        }
+        often = Counter(id(part) for message in self.messages for part in message.content)
+        diagnostics.places.update(
+            {part: path_of(place) for part, place in moved.items() if often[part] == 1}
+        )
 
 
 def _is_question(message: Message) -> bool:

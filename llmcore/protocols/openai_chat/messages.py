@@ -474,7 +474,7 @@ def _lower_result(
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(part.parts):
-        here = diagnostics.part(index, part)
+        here = diagnostics.at(f"content[{index}]")
         lowered = _lower_marked(item, context, here)
         for native in lowered:
             if native.get("type") == "text" or _holds(native, context.dialect):
