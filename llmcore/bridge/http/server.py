@@ -87,7 +87,7 @@ def _run_workers(
         raise ConfigurationError("Windows cannot fork processes: leave workers at 1")
     make_config = _application(settings, registered_tools, read_again)
     from llmcore.bridge.http.metrics import share_metrics
-    from llmcore.bridge.http.workers import AnnouncingServer, Supervisor
+    from llmcore.bridge.http.workers import ReportingServer, Supervisor
 
     with ExitStack() as held:
         folder = TemporaryFolder.create("openbridge-metrics-")
@@ -103,9 +103,9 @@ def _run_workers(
                 closing(listening(settings.host, port, shared=True, accepting=False))
             )
 
-        def serve(started: Callable[[], None]) -> None:
+        def serve(report: Callable[[], None]) -> None:
             listener = listening(settings.host, port, shared=True) if own_sockets else address
-            AnnouncingServer(make_config(), started).run(sockets=[listener])
+            ReportingServer(make_config(), report).run(sockets=[listener])
 
         reduce_garbage_collection()
         workers = Supervisor(serve, settings.workers, settings.limits.shutdown_s)

@@ -3,10 +3,13 @@
 The supervisor loads everything, and forks its workers. On Linux each worker listens on a socket of
 its own with SO_REUSEPORT, over which the kernel spreads connections; elsewhere they accept from
 one socket. A worker that dies is replaced: at once, or after a delay that grows while new workers
-die soon. SIGTERM and SIGINT are passed on, and the supervisor ends once every worker has finished
-its responses; SIGHUP is passed on too. Workers whose supervisor is gone stop by themselves.
+die soon. One whose event loop hangs is killed, since the kernel would go on to give it connections:
+each worker reports every second that it runs. SIGTERM and SIGINT are passed on, and the supervisor
+ends once every worker has finished its responses; SIGHUP is passed on too. Workers whose supervisor
+is gone stop by themselves.
 """
 
+import asyncio
 import logging
 import math
 import os
@@ -40,9 +43,15 @@ _PATIENCE_S: Final = 10.0
 _FAILED: Final = 70
 """The exit status of a worker that failed with an exception; EX_SOFTWARE of sysexits.h."""
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT)
+_REPORT_S: Final = 1.0
+_LOOK_S: Final = 5.0
+_SILENT_LOOKS: Final = 12
+"""A worker hangs that has reported nothing at so many looks in a row. They are counted rather than
+seconds, because those also pass while the whole container is paused."""
 
 Serve = Callable[[Callable[[], None]], None]
-"""Serves in a worker until a signal, and calls its argument once it accepts connections."""
+"""Serves in a worker until a signal; calls its argument once it accepts connections, and then
+every second."""
 
 
 @define
@@ -54,9 +63,27 @@ class _Worker:
     """When its next process is started."""
     failures: int = 0
     """How many times in a row it ended within `_SOON_S`."""
+    reports: int = -1
+    """The reading end of the pipe to which it writes a byte whenever it reports."""
+    is_ready: bool = False
+    """Whether it has reported since it was started."""
+    silent: int = 0
+    """How many looks in a row it has reported nothing."""
+
+    def look(self) -> None:
+        """Read its reports since the last look."""
+        try:
+            reported = bool(os.read(self.reports, 4096))
+        except BlockingIOError:
+            reported = False
+        self.is_ready = self.is_ready or reported
+        self.silent = 0 if reported or not self.is_ready else self.silent + 1
 
     def ended(self, now: float) -> None:
         """Plan the start of the next process."""
+        if self.reports >= 0:
+            os.close(self.reports)
+        self.reports, self.is_ready, self.silent = -1, False, 0
         self.failures = self.failures + 1 if now - self.started < _SOON_S else 0
         delay = _FIRST_DELAY_S * 2 ** (self.failures - 1) if self.failures else 0.0
         self.due = now + min(delay, _LONGEST_DELAY_S)
@@ -72,8 +99,6 @@ class Supervisor:
     shutdown_s: float
     """How long a worker that is stopped waits for responses, and then for background ones."""
     _workers: list[_Worker] = field(init=False, factory=list)
-    _ready: tuple[int, int] = field(init=False, factory=os.pipe)
-    """A pipe to which each worker writes a byte once it accepts connections."""
     _alive: tuple[int, int] = field(init=False, factory=os.pipe)
     """A pipe whose writing end only the supervisor holds, so that workers notice when it dies."""
     _stopping_since: float = field(init=False, default=math.inf)
@@ -91,11 +116,11 @@ class Supervisor:
 
     def _until_ready(self, received: int) -> signal.Signals | None:
         """Wait for all workers; return the signal that ended them before that."""
-        ready = 0
-        while ready < self.count:
-            readable, _, _ = select.select([received, self._ready[0]], [], [], 1.0)
-            if self._ready[0] in readable:
-                ready += len(os.read(self._ready[0], self.count))
+        while waiting := [worker for worker in self._workers if not worker.is_ready]:
+            pipes = [worker.reports for worker in waiting]
+            readable, _, _ = select.select([received, *pipes], [], [], 1.0)
+            for worker in waiting:
+                worker.look()
             signals = _read_signals(received) if received in readable else []
             if self._reaped():
                 self._stop(signal.SIGTERM)
@@ -108,10 +133,14 @@ class Supervisor:
 
     def _until_stopped(self, received: int, announce: Callable[[], None]) -> signal.Signals:
         announce()
+        next_look = time.monotonic() + _LOOK_S
         while True:
-            next_due = min((worker.due for worker in self._workers if not worker.pid), default=None)
-            wait = None if next_due is None else max(0.0, next_due - time.monotonic())
+            due = (worker.due for worker in self._workers if not worker.pid)
+            wait = max(0.0, min((next_look, *due)) - time.monotonic())
             readable, _, _ = select.select([received], [], [], wait)
+            if time.monotonic() >= next_look:
+                self._kill_hung()
+                next_look = time.monotonic() + _LOOK_S
             signals = _read_signals(received) if readable else []
             for pid, status in self._reaped().items():
                 log(logging.WARNING, "worker_died", pid=pid, status=status)
@@ -119,6 +148,15 @@ class Supervisor:
                 self._wait_for_all(received)
                 return stop
             self._start_due()
+
+    def _kill_hung(self) -> None:
+        for worker in self._workers:
+            if worker.pid:
+                worker.look()
+                if worker.silent >= _SILENT_LOOKS:
+                    log(logging.ERROR, "worker_hangs", pid=worker.pid)
+                    with suppress(ProcessLookupError):
+                        os.kill(worker.pid, signal.SIGKILL)
 
     def _passed_on(self, signals: list[signal.Signals]) -> signal.Signals | None:
         """Pass *signals* on to the workers; return one that stops them."""
@@ -166,16 +204,21 @@ class Supervisor:
         for worker in self._workers:
             if not worker.pid and worker.due <= now:
                 worker.started = now
-                worker.pid = self._fork()
+                self._fork(worker)
 
-    def _fork(self) -> int:
+    def _fork(self, worker: _Worker) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        worker.reports, reporting = os.pipe()
+        os.set_blocking(worker.reports, False)
+        os.set_blocking(reporting, False)
         if pid := os.fork():
-            return pid
+            worker.pid = pid
+            os.close(reporting)
+            return
         status = _FAILED
         try:
-            self._work()
+            self._work(reporting)
             status = 0
         except ConfigurationError as error:
             log(logging.ERROR, "worker_failed", error=str(error))
@@ -184,7 +227,7 @@ class Supervisor:
         finally:
             os._exit(status)
 
-    def _work(self) -> None:
+    def _work(self, reporting: int) -> None:
         signal.set_wakeup_fd(-1)
         for signum in (signal.SIGCHLD, *_PASSED_ON):
             signal.signal(signum, signal.SIG_DFL)
@@ -192,15 +235,16 @@ class Supervisor:
         os.setpgid(0, 0)  # a terminal sends its signals to the supervisor alone
         os.close(self._alive[1])
         threading.Thread(target=self._stop_when_alone, daemon=True).start()
-        self.serve(lambda: _tell(self._ready[1]))
+        self.serve(lambda: _report(reporting))
 
     def _stop_when_alone(self) -> None:
         os.read(self._alive[0], 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _tell(descriptor: int) -> None:
-    os.write(descriptor, b"1")
+def _report(descriptor: int) -> None:
+    with suppress(BlockingIOError, BrokenPipeError):  # a supervisor that is stopped, or gone
+        os.write(descriptor, b"1")
 
 
 def _read_signals(received: int) -> list[signal.Signals]:
@@ -225,14 +269,20 @@ def _signals_to_pipe() -> Iterator[int]:
         os.close(writing)
 
 
-class AnnouncingServer(DrainingServer):
-    """A server that calls *announce* once it accepts connections."""
+class ReportingServer(DrainingServer):
+    """A server that calls *report* once it accepts connections, and then while its loop runs."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, report: Callable[[], None]) -> None:
         super().__init__(config)
-        self._announce = announce
+        self._report = report
+        self._reporting: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and announce it."""
+        """Start, and report it."""
         await super().startup(sockets)
-        self._announce()
+        self._reporting = asyncio.create_task(self._keep_reporting())
+
+    async def _keep_reporting(self) -> None:
+        while True:  # until the event loop ends, also while responses are finished
+            self._report()
+            await asyncio.sleep(_REPORT_S)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+import uvicorn
 
 from llmcore.bridge.http import workers as workers_module
 from llmcore.bridge.http.server import allow_open_files
@@ -152,6 +153,86 @@ def test_a_worker_that_cannot_start_ends_the_others(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "ConfigurationError: a worker could not start" in done.stderr
+
+
+ONE_HANGS = """
+import os, pathlib, signal, time
+from llmcore.bridge.http import workers
+
+workers._LOOK_S = 0.05
+workers._SILENT_LOOKS = 100
+
+def serving(report):
+    first = not pathlib.Path("hung").exists()
+    pathlib.Path("hung").write_text(str(os.getpid()))
+    report()
+    while not first:
+        report()
+        time.sleep(0.01)
+        if pathlib.Path("end").exists():
+            os.kill(os.getppid(), signal.SIGTERM)
+    signal.pause()
+
+workers.Supervisor(serving, 1, 1.0).run(lambda: print("ready", flush=True))
+"""
+
+
+def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
+    hung = tmp_path / "hung"
+    with subprocess.Popen(
+        [sys.executable, "-c", ONE_HANGS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environ(tmp_path),
+    ) as supervisor:
+        assert supervisor.stdout is not None
+        supervisor.stdout.readline()
+        first = hung.read_text()
+        wait_until(lambda: hung.read_text() not in ("", first), 30)
+        (tmp_path / "end").touch()
+        _, errors = supervisor.communicate(timeout=30)
+
+    assert errors.split() == ["worker_hangs", "worker_died"]
+
+
+def test_only_a_worker_that_was_ready_and_reports_nothing_is_silent() -> None:
+    reports, reporting = os.pipe()
+    os.set_blocking(reports, False)
+    worker = workers_module._Worker(pid=1, reports=reports)
+    silent = []
+    for reported in (b"", b"", b"1", b"", b"", b"11", b""):
+        os.write(reporting, reported)
+        worker.look()
+        silent.append(worker.silent)
+    os.close(reporting)
+    worker.ended(0.0)
+
+    assert silent == [0, 0, 0, 1, 2, 0, 1]
+    assert (worker.is_ready, worker.silent) == (False, 0)
+
+
+def test_a_server_reports_for_as_long_as_its_loop_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers_module, "_REPORT_S", 0.01)
+    reports: list[float] = []
+    server: workers_module.ReportingServer
+
+    def report() -> None:
+        reports.append(len(reports))
+        server.should_exit = len(reports) > 5
+
+    config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
+    server = workers_module.ReportingServer(config, report)
+    server.run()
+
+    assert len(reports) > 5
+
+
+async def app(scope: object, receive: object, send: object) -> None:
+    """Serve nothing: no request comes."""
 
 
 def test_workers_have_time_for_responses_and_then_for_background_ones(
