@@ -34,7 +34,7 @@ from llmcore.schema.errors import (
     InvalidRequestError,
     UnsupportedToolChoiceError,
 )
-from llmcore.schema.json import MAX_DEPTH, JsonValue, text_or_json
+from llmcore.schema.json import MAX_DEPTH, JsonValue, parse_arguments, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
@@ -149,10 +149,12 @@ _LARGE_NUMBER: Final = re.compile(r"[0-9]{16}|[0-9][eE]")
 
 
 def are_plain_arguments(arguments: JsonValue) -> bool:
-    """Return whether a call's arguments are a text whose values every value of ours can hold."""
+    """Return whether a call's arguments are the text of an object that values of ours can hold."""
     if type(arguments) is not str:
         return False
-    return len(_BRACKET.findall(arguments)) < MAX_DEPTH and _LARGE_NUMBER.search(arguments) is None
+    if len(_BRACKET.findall(arguments)) >= MAX_DEPTH or _LARGE_NUMBER.search(arguments):
+        return False
+    return parse_arguments(arguments)[1] is None
 
 
 # -- the choice among tools

@@ -192,6 +192,21 @@ def test_a_plain_response_is_skimmed(protocol_id: str) -> None:
     _check(protocol_id, PLAIN[protocol_id])
 
 
+@pytest.mark.parametrize("arguments", ["stop", '{"path": "a', "[1]", "", '"{}"'])
+@pytest.mark.parametrize(
+    ("protocol_id", "path"),
+    [
+        ("openai-chat", ("choices", 0, "message", "tool_calls", 0, "function", "arguments")),
+        ("openai-responses", ("output", 2, "arguments")),
+    ],
+)
+def test_arguments_that_are_not_an_object_are_read_whole(
+    protocol_id: str, path: tuple[Any, ...], arguments: str
+) -> None:
+    """Since their diagnostic is one of the end."""
+    _check(protocol_id, _with(PLAIN[protocol_id], path, arguments))
+
+
 _REMOVED: Final = object()
 
 
