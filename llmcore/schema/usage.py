@@ -184,6 +184,20 @@ def estimated_tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
+def estimated_usage(known: Usage, *, input_tokens: int, output_tokens: int) -> Usage:
+    """Return *known* with these estimates as its tokens of input and output."""
+    estimate = Usage.make(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=known.cache_read_tokens,
+        cache_write_tokens=known.cache_write_tokens,
+        cache_write_1h_tokens=known.cache_write_1h_tokens,
+        reasoning_tokens=known.reasoning_tokens,
+        cost_usd=known.cost_usd,
+    )
+    return changed(estimate, estimated=True)
+
+
 # -- limits
 
 

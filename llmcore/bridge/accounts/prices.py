@@ -89,8 +89,11 @@ class PriceList:
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
     def most_output(self, target: UpstreamModel, limit: int | None) -> int:
-        """Return the most output tokens of a response whose request has this *limit*, or none."""
-        if limit is not None:
+        """Return the most output tokens of a response whose request has this *limit*.
+
+        Some servers read 0 or less as no limit.
+        """
+        if limit is not None and limit > 0:
             return limit
         if self.output_tokens is not None:
             return self.output_tokens

@@ -6,15 +6,13 @@ and pay less than one that reads it to the end.
 
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.bridge.accounts.prices import PriceList
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.catalog.lookup import get_model_info
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.token_estimate import estimated_content_tokens, estimated_tokens
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import Usage, estimated_usage
 
 _CANCELLED: Final = "cancelled"
 _ENDED_EARLY: Final = frozenset({_CANCELLED, "failed"})
@@ -44,16 +42,11 @@ def usage_of(run: ResponseRun, seconds: float, prices: PriceList) -> Usage | Non
     prompts = run.choices * estimated_tokens(request)
     read = usage.input_tokens
     shown = max(usage.output_tokens or 0, estimated_content_tokens(response.message.content))
-    estimate = Usage.make(
+    return estimated_usage(
+        usage,
         input_tokens=prompts if read is None else max(read, prompts if has_unfinished else 0),
         output_tokens=max(shown, _unseen(run, request, seconds, prices)),
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        cache_write_1h_tokens=usage.cache_write_1h_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-        cost_usd=usage.cost_usd,
     )
-    return evolve(estimate, estimated=True)
 
 
 def _unseen(run: ResponseRun, request: LLMRequest, seconds: float, prices: PriceList) -> int:
@@ -65,6 +58,5 @@ def _unseen(run: ResponseRun, request: LLMRequest, seconds: float, prices: Price
     reasons = known is not None and known.supports_reasoning
     if run.info.streamed and not reasons:
         return 0
-    limit = request.generation.max_tokens
-    most = prices.most_output(target, limit if limit and limit > 0 else None)
+    most = prices.most_output(target, request.generation.max_tokens)
     return run.choices * min(most, round(seconds * _UNSEEN_PER_S))

@@ -3,7 +3,7 @@
 from typing import Self
 
 import anyio
-from attrs import evolve, frozen
+from attrs import frozen
 
 from llmcore.client.cost import FROM_CACHE
 from llmcore.client.event_stream import EventStream
@@ -24,7 +24,7 @@ from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import Usage, estimated_usage
 
 _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_MEDIA_PART = 1000
@@ -63,16 +63,11 @@ class CallOutcome:
         usage = self.response.usage
         if usage.input_tokens is not None and usage.output_tokens is not None:
             return usage
-        estimate = Usage.make(
+        return estimated_usage(
+            usage,
             input_tokens=_first_known(usage.input_tokens, input_tokens_of(request)),
             output_tokens=_first_known(usage.output_tokens, output_tokens_of(self.response)),
-            cache_read_tokens=usage.cache_read_tokens,
-            cache_write_tokens=usage.cache_write_tokens,
-            cache_write_1h_tokens=usage.cache_write_1h_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            cost_usd=usage.cost_usd,
         )
-        return evolve(estimate, estimated=True)
 
 
 def _first_known(count: int | None, estimate: int) -> int:
