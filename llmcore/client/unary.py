@@ -124,7 +124,7 @@ class UnaryCalls:
         limits = self._limits(route, timeouts)
         try:
             with _time_limit(route, limits):
-                exchange, secrets = await self._opened(route, prepare, limits)
+                exchange, sent = await self._opened(route, prepare, limits)
         except LLMError as error:
             error.provider = error.provider or route.provider
             raise
@@ -134,7 +134,7 @@ class UnaryCalls:
             diagnostics=tuple(diagnostics),
             limits=limits,
             most=route.defaults.max_response_bytes,
-            secrets=secrets,
+            secrets=sent.secrets,
         )
 
     async def exchange(
@@ -147,12 +147,12 @@ class UnaryCalls:
         """Return the response to the request that *prepare* makes."""
         limits = self._limits(route, timeouts)
         with _time_limit(route, limits):
-            exchange, secrets = await self._opened(route, prepare, limits)
+            exchange, sent = await self._opened(route, prepare, limits)
             try:
                 body = await _closed(exchange, route.defaults.max_response_bytes)
                 return _response(route, exchange.headers, body, response_kind)
             except LLMError as error:
-                redact_error(error, secrets)
+                redact_error(error, sent.secrets)
                 raise
 
     def _limits(self, route: SendableRoute, timeouts: Timeouts | None) -> Timeouts:
@@ -163,22 +163,21 @@ class UnaryCalls:
         route: SendableRoute,
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         limits: Timeouts,
-    ) -> tuple[Exchange, tuple[str, ...]]:
-        """Return the successful response to a request, before its body, and the request's secrets.
+    ) -> tuple[Exchange, HttpRequest]:
+        """Return the successful response to a request, before its body, and that request.
 
         After a 401, credentials that can be renewed are, and the request is made once more.
         """
-        secrets: tuple[str, ...] = ()
+        request: HttpRequest | None = None
         renewed = False
         try:
             while True:
                 token = await self.credentials.token(route.auth, self.environ)
                 context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
                 request = prepare(context).unwrap()
-                secrets = request.secrets
                 exchange = await self._sent(route, request, limits)
                 if exchange.status < _REDIRECTED:
-                    return exchange, secrets
+                    return exchange, request
                 body = await _closed(exchange, MAX_ERROR_BYTES, cut=True)
                 refused = exchange.status == _UNAUTHORIZED and self.credentials.refused(
                     route.auth, token
@@ -192,7 +191,7 @@ class UnaryCalls:
                     )
                 renewed = True
         except LLMError as error:
-            redact_error(error, secrets)
+            redact_error(error, () if request is None else request.secrets)
             raise
 
     async def _sent(self, route: SendableRoute, request: HttpRequest, limits: Timeouts) -> Exchange:
