@@ -80,7 +80,7 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
             raise _not_found(f"there is no request {call.path['id'][:80]!r} that has ended")
         if entry.recording is None:
             place = service.settings.place_of("UI_RECORD")
-            raise _not_found(f"the exchange was not recorded ({place}), or is no longer kept")
+            raise _not_found(f"the exchange was not recorded ({place}), or was deleted since")
         return cast("JsonObject", await _document(service, entry, entry.recording))
 
     async def status(call: OperationRequest) -> JsonObject:

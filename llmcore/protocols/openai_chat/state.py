@@ -291,7 +291,7 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
 def _replay_fields(state: ChatState, details: list[JsonValue]) -> JsonObject:
     """Return what replaying the open thinking needs: its blocks, and the field of other thinking.
 
-    The usual field goes without saying where there are no blocks.
+    The usual field is stated only beside blocks.
     """
     dialect, field = state.context.dialect, state.plain_field
     usual = field == dialect.reasoning_field and not details
