@@ -94,17 +94,21 @@ class PostgresDatabase:
                 with connection.transaction(), connection.cursor() as cursor:
                     made = work(cursor)
             except self._driver.OperationalError as error:
-                repeats = isinstance(
-                    error, self._driver.errors.DeadlockDetected
-                ) or _closed_before_use(error, is_new=is_new)
                 connection.close()
+                was_closed = not is_new and _is_of_closed_connection(error)
+                if was_closed:
+                    self.close()  # the others that were open then are closed, too
+                repeats = was_closed or isinstance(error, self._driver.errors.DeadlockDetected)
                 if not tries_left or not repeats:
                     raise
+            except (self._driver.Error, OSError):
+                connection.close()  # another one may lead to a server that can be written to
+                raise
             except BaseException:
-                connection.close()
+                self._return(connection)
                 raise
             else:
-                self._free.append(connection)
+                self._return(connection)
                 return made
         raise AssertionError  # the last try returns or raises
 
@@ -119,6 +123,13 @@ class PostgresDatabase:
             return self._free.pop(), False
         except IndexError:
             return self._opened(), True
+
+    def _return(self, connection: Any) -> None:
+        """Keep *connection* for the next transaction, unless its own has not ended."""
+        if connection.info.transaction_status == self._driver.pq.TransactionStatus.IDLE:
+            self._free.append(connection)
+        else:
+            connection.close()
 
     def _forget_parent(self) -> None:
         """Begin anew after a fork: the parent's connections are not to be used, nor closed."""
@@ -188,13 +199,15 @@ def _limited_class() -> Any:
     return Limited
 
 
-def _closed_before_use(error: Exception, *, is_new: bool) -> bool:
-    """Return whether an old connection was closed by the server, as after its restart.
+def _is_of_closed_connection(error: Exception) -> bool:
+    """Return whether the connection had been closed, as after a restart of the server.
 
-    Such an error has no SQLSTATE. The transaction's own commit could have failed the same way, so
-    callers' work must be idempotent.
+    Such an error has no SQLSTATE, or that of the server's last words on the connection: an
+    administrator, a crash or the limit of idle time ended it
+    (https://www.postgresql.org/docs/current/errcodes-appendix.html, read November 2026). The
+    transaction's own commit could have failed the same way, so callers' work must be idempotent.
     """
-    return not is_new and getattr(error, "sqlstate", None) is None
+    return getattr(error, "sqlstate", None) in (None, "57P01", "57P02", "57P05")
 
 
 def rows_of(cursor: Any, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

@@ -104,7 +104,7 @@ class KeyRegistry:
         return self._change(id_, change)
 
     def _data(self, id_: str) -> bytes:
-        data = self._ledger.key(id_)
+        data = self._ledger.key(id_) if id_.isprintable() else None  # PostgreSQL takes no NUL
         if data is None:
             raise NotFoundError(f"there is no key {id_!r}")
         return data

@@ -267,7 +267,7 @@ class Responses(Generation[ReadResponsesRequest]):
         names = tuple(dict.fromkeys((*references.items, *references.hints)))
         if len(names) > service.policy.max_items:
             raise invalid(f"input has more than {service.policy.max_items} items", "input")
-        ours = [name for name in names if name.isascii()]
+        ours = [name for name in names if _may_be_ours(name)]
         items = await service.from_store(self._store.items(ours, caller.owner))
         return StoredContext(previous=previous, find_item=items.get)
 
@@ -324,7 +324,7 @@ class Responses(Generation[ReadResponsesRequest]):
 
     async def _record(self, response_id: str, owner: str) -> Record | None:
         """Return a stored response of *owner*; None if there is none."""
-        if not response_id.isascii():  # not one of ours
+        if not _may_be_ours(response_id):
             return None
         record = await self._service.from_store(self._store.get(response_id))
         if record is None or record.owner != owner:
@@ -422,6 +422,11 @@ class _BackgroundEnding:
         events = [*writer.start(), *writer.feed(ErrorEvent(llm_error))]
         self.record = writer.record(self._owner)
         return b"".join(map(JSON_LINES.encode, events))
+
+
+def _may_be_ours(name: str) -> bool:
+    """Return whether a response or an item may have this id; PostgreSQL looks up no NUL."""
+    return name.isascii() and name.isprintable()
 
 
 def _needs_no_store(body: JsonObject) -> bool:

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -35,6 +36,7 @@ from llmcore.bridge.state.store import (
 from llmcore.bridge.state.stores import store_for
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.errors import ConfigurationError
+from tests.support.servers.bridge_service import asked, settings_for
 from tests.support.servers.redis_servers import running_redis
 
 RECORD = Record(
@@ -82,6 +84,27 @@ async def test_what_is_put_can_be_got(settings: GatewaySettings) -> None:
         assert await store.items([], "me") == {}
         assert await store.get("resp_2") is None
         assert await store.items(["msg_2"], "me") == {}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["resp_\0", "é", "\x7f"])
+async def test_an_id_that_no_response_has_is_not_found(
+    settings: GatewaySettings, name: str
+) -> None:
+    """Whatever characters clients send in it."""
+    known = settings_for("http://127.0.0.1:1", state=settings.state)
+    accounts = evolve(known.accounts, admin_key="admin-key-of-the-tests")
+    body = {"model": "m", "input": "Hi"}
+    reference = {"type": "item_reference", "id": name}
+    async with asked(evolve(known, accounts=accounts)) as client:
+        found = await client.get(f"/v1/responses/{quote(name)}")
+        continued = await client.post("/v1/responses", json={**body, "previous_response_id": name})
+        referring = await client.post("/v1/responses", json={**body, "input": [reference]})
+        admin = {"authorization": "Bearer admin-key-of-the-tests"}
+        key = await client.get(f"/admin/keys/{quote(name)}", headers=admin)
+
+    assert (found.status_code, continued.status_code) == (404, 400)
+    assert (referring.status_code, key.status_code) == (404, 404)
 
 
 @pytest.mark.anyio

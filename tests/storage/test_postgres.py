@@ -1,0 +1,94 @@
+"""Connections to PostgreSQL, as the gateway's stores share them."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from llmcore.storage.postgres import MAX_CONNECTIONS, PostgresDatabase, rows_of
+from tests.support.servers.postgres_servers import PostgresServer, running_postgres
+
+_TABLES = "create table if not exists numbers (number integer primary key);"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running_postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def database(server: PostgresServer) -> Iterator[PostgresDatabase]:
+    made = PostgresDatabase(server.url, setting="X", tables=_TABLES)
+    yield made
+    made.close()
+
+
+def process_of(cursor: Any) -> int:
+    """Return the process of the server that serves a connection."""
+    ((process,),) = rows_of(cursor, "select pg_backend_pid()")
+    return int(process)
+
+
+def processes_of_all(database: PostgresDatabase) -> set[int]:
+    """Open as many connections as there may be; return their processes."""
+
+    together = threading.Barrier(MAX_CONNECTIONS)
+
+    def work(cursor: Any) -> int:
+        together.wait(20)
+        return process_of(cursor)
+
+    with ThreadPoolExecutor(MAX_CONNECTIONS) as threads:
+        return set(threads.map(lambda _: database.run(work), range(MAX_CONNECTIONS)))
+
+
+def test_connections_that_the_server_ended_are_replaced_unnoticed(
+    server: PostgresServer, database: PostgresDatabase
+) -> None:
+    """An administrator, a restart or a limit of idle time ends all of them, with an SQLSTATE."""
+    before = processes_of_all(database)
+    other = PostgresDatabase(server.url, setting="X", tables=_TABLES)
+    ended = other.run(
+        lambda cursor: rows_of(
+            cursor, "select pg_terminate_backend(pid, 5000) from unnest(?) as pid", (list(before),)
+        )
+    )
+    other.close()
+
+    assert ended == [(True,)] * MAX_CONNECTIONS
+    assert database.run(process_of) not in before
+    assert processes_of_all(database).isdisjoint(before)
+
+
+def test_a_connection_is_used_again_after_an_exception_of_its_work(
+    database: PostgresDatabase,
+) -> None:
+    """As after a reservation that does not fit; what it wrote is rolled back."""
+    before = database.run(process_of)
+
+    def refused(cursor: Any) -> None:
+        rows_of(cursor, "insert into numbers values (1)")
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        database.run(refused)
+
+    assert database.run(process_of) == before
+    assert database.run(lambda cursor: rows_of(cursor, "select * from numbers")) == []
+
+
+def test_a_connection_is_closed_after_an_error_of_the_server(database: PostgresDatabase) -> None:
+    """It may lead to a server that cannot be written to any more."""
+    before = database.run(process_of)
+
+    with pytest.raises(Exception, match="read-only"):
+        database.run(
+            lambda cursor: rows_of(
+                cursor, "set transaction read only; insert into numbers values (1)"
+            )
+        )
+
+    assert database.run(process_of) != before
