@@ -34,7 +34,6 @@ def process_of(cursor: Any) -> int:
 
 def processes_of_all(database: PostgresDatabase) -> set[int]:
     """Open as many connections as there may be; return their processes."""
-
     together = threading.Barrier(MAX_CONNECTIONS)
 
     def work(cursor: Any) -> int:
