@@ -200,6 +200,16 @@ OPENAI_FIXED_SAMPLING: Final = FixedSampling(
 Efforts: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Models (patterns; the first that fits counts), and the efforts that they accept, least first."""
 
+OPENAI_ALWAYS_THINKS: Final = r"gpt-6(\.\d+)?-astra.*|gpt-6\.[1-9]\d*-sol.*"
+"""OpenAI's models (a pattern) whose reasoning cannot be turned off, so that Chat Completions takes
+no tools for them.
+
+Sources, read November 2026: https://developers.openai.com/api/docs/models/gpt-6.2-sol ("The API
+rejects requests that set reasoning effort to `none`"),
+https://github.com/UKGovernmentBEIS/inspect_ai/pull/5254 (the API's words for GPT-6 Astra),
+https://developers.openai.com/api/docs/guides/deployment-checklist (tools).
+"""
+
 OPENAI_EFFORTS: Final[Efforts] = (
     # https://developers.openai.com/api/docs/guides/reasoning and .../guides/latest-model;
     # errors of the API: "Unsupported value: 'minimal' is not supported with the 'gpt-5.6-sol'
@@ -208,13 +218,14 @@ OPENAI_EFFORTS: Final[Efforts] = (
     (r"gpt-5(-(mini|nano))?(-\d.*)?", ("minimal", "low", "medium", "high")),
     (r"gpt-5\.1(-\d.*)?", ("none", "low", "medium", "high")),
     (r"gpt-5\.[2-5](-(mini|nano))?(-\d.*)?", ("none", "low", "medium", "high", "xhigh")),
+    (OPENAI_ALWAYS_THINKS, ("low", "medium", "high", "xhigh", "max")),
     (
-        r"gpt-5\.6(-(sol|terra|luna).*)?|gpt-6-(sol|luna).*|gpt-6-astra|gpt-6\.1-sol",
-        # The documents do not list none for the last two, but the API is reported to accept it.
+        r"gpt-(5\.([6-9]|\d\d)|[6-9]|[12]\d)([.-].*)?",
         ("none", "low", "medium", "high", "xhigh", "max"),
     ),
 )
-"""The efforts of OpenAI's models. Models that are not listed are sent any effort unchanged."""
+"""The efforts of OpenAI's models; later ones are assumed to have those of GPT-5.6. Models that are
+not listed are sent any effort unchanged."""
 
 
 def nearest_effort(effort: str, levels: Sequence[str]) -> str:

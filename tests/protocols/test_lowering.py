@@ -70,23 +70,26 @@ def test_nearest_effort_is_the_highest_below_or_the_lowest_that_reasons(
     [
         ("gpt-5.1", "minimal", "low", "reasoning-effort-changed"),
         ("gpt-5.6-sol", "minimal", "low", "reasoning-effort-changed"),
-        ("gpt-5.6-sol", "max", "max", None),
         ("gpt-5.5", "max", "xhigh", "reasoning-effort-changed"),
         ("gpt-5.1-2025-11-13", "xhigh", "high", "reasoning-effort-changed"),
         ("gpt-5-mini", "minimal", "minimal", None),
         ("gpt-5", "none", "minimal", "reasoning-not-off"),
         ("o3", "none", "low", "reasoning-not-off"),
-        ("gpt-6.1-sol", "none", "none", None),
+        ("gpt-6.1-sol", "none", "low", "reasoning-not-off"),
         ("gpt-6-astra", "minimal", "low", "reasoning-effort-changed"),
+        ("gpt-6.2-astra-law", "none", "low", "reasoning-not-off"),
+        ("gpt-6.1-terra", "none", "none", None),
         ("gpt-6-luna", "none", "none", None),
         ("gpt-5.2-pro", "minimal", "minimal", None),
-        ("gpt-9", "minimal", "minimal", None),
+        ("gpt-9", "minimal", "low", "reasoning-effort-changed"),
+        ("gpt-9", "none", "none", None),
+        ("house-model", "minimal", "minimal", None),
     ],
 )
 def test_openai_models_get_an_effort_that_they_accept(
     model: str, effort: str, sent: str, code: str | None
 ) -> None:
-    """In both APIs; models whose levels are not known get what was asked for."""
+    """In both APIs; models of another family get what was asked for."""
     asked = request(
         model=Model(model, "openai"), prompt="q", reasoning_effort=effort, temperature=0.5
     )
@@ -99,7 +102,21 @@ def test_openai_models_get_an_effort_that_they_accept(
     for built in (responses, chat):
         found = [one.code for one in built.diagnostics if one.path == "reasoning.effort"]
         assert found == ([code] if code else [])
-        assert ("temperature" in built.body) is (sent == "none")
+        assert ("temperature" in built.body) is (sent == "none" or model == "house-model")
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6.2-sol", "gpt-7"])
+def test_only_responses_takes_the_highest_effort(model: str) -> None:
+    """Chat Completions refuses `max` of the same models."""
+    asked = request(model=Model(model, "openai"), prompt="q", reasoning_effort="max")
+
+    responses = openai_responses.protocol.body.build(asked, False).unwrap()
+    chat = openai_chat.make(openai_chat.OPENAI).body.build(asked, False).unwrap()
+
+    assert responses.body.get("reasoning") == {"effort": "max"}
+    assert responses.diagnostics == ()
+    assert chat.body.get("reasoning_effort") == "xhigh"
+    assert [one.code for one in chat.diagnostics] == ["reasoning-effort-changed"]
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.id)

@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import (
+    OPENAI_ALWAYS_THINKS,
     OPENAI_EFFORTS,
     OPENAI_FIXED_SAMPLING,
     Efforts,
@@ -235,14 +236,20 @@ class ChatDialect:
 
 OPENAI = ChatDialect(
     fixed_sampling=OPENAI_FIXED_SAMPLING,
-    efforts=OPENAI_EFFORTS,
+    # the Responses API alone takes `max`, as was tried with GPT-6 Astra and GPT-5.6:
+    # https://github.com/BerriAI/litellm-docs/pull/1173,
+    # https://github.com/mnfst/modelparams.dev/pull/236
+    efforts=tuple(
+        (models, tuple(effort for effort in levels if effort != "max"))
+        for models, levels in OPENAI_EFFORTS
+    ),
     # "Not supported with latest reasoning models": the documents name o3 and o4-mini alone, but
     # see https://github.com/huggingface/smolagents/issues/1893 and pull 1868
     no_stop=r"o3(-(?!mini).*)?|o4-mini.*|gpt-(5(?!-chat)|[6-9]|[12]\d).*",
     # https://developers.openai.com/api/docs/guides/deployment-checklist ("support function calling
     # in Chat Completions only with reasoning_effort: none"),
     # https://github.com/openai/openai-openapi/issues/541
-    tools_stop_thinking=r"gpt-5\.[4-9].*|gpt-6-(sol|luna).*",
+    tools_stop_thinking=rf"gpt-5\.[4-9].*|(?!{OPENAI_ALWAYS_THINKS})gpt-([6-9]|[12]\d).*",
     breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
 COMPATIBLE = ChatDialect(

@@ -207,6 +207,9 @@ def test_reasoning_models_take_no_stop_sequences(model: str, taken: bool) -> Non
         ("gpt-5.6-terra", None, "none", True),
         ("gpt-6-luna", "none", "none", False),
         ("gpt-6-astra", "low", "low", False),
+        ("gpt-6.2-sol", "low", "low", False),
+        ("gpt-6.1-terra", "high", "none", True),
+        ("gpt-7", None, "none", True),
     ],
 )
 def test_some_models_take_tools_only_while_they_do_not_think(
