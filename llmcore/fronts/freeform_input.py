@@ -63,6 +63,11 @@ class FreeformInput:
             case _:
                 return ""
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the arguments so far end inside the string that holds the input."""
+        return self._mode == "string"
+
     # -- the beginning: which form is it
 
     def _begin(self, text: str) -> str:

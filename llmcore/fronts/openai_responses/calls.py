@@ -120,7 +120,8 @@ def call_item(
             named = {"type": "function_call", **ids, "name": entry.name, **space}
             return {**named, "arguments": text, "status": status}
         case "custom":
-            return {"type": "custom_tool_call", **ids, "name": entry.name, **space, "input": text}
+            named = {"type": "custom_tool_call", **ids, "name": entry.name, **space}
+            return {**named, "input": text, "status": status}
         case "registered":
             return {
                 "type": f"{entry.name}_call", **ids, "arguments": text, "status": status,

@@ -30,7 +30,7 @@ _ITEM_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "message": frozenset({"role", "status", "content"}),
     "reasoning": frozenset({"summary"}),
     "function_call": frozenset({"call_id", "name", "arguments", "status"}),
-    "custom_tool_call": frozenset({"call_id", "name", "input"}),
+    "custom_tool_call": frozenset({"call_id", "name", "input", "status"}),
 }
 _PART_INDEX: Final = {
     "response.output_text": "content_index",

@@ -106,8 +106,14 @@ class CallItem:
         whole = text if self._freeform is None and text.strip() else "".join(self._sent)
         name = "input" if self._event.endswith("input") else "arguments"
         self._writer.write(f"{self._event}.done", **self._place(), **{name: whole})
-        cut = event.kind == "function" and not _is_json(whole)
-        self._done(event, self._item(whole, "incomplete" if cut else "completed") or {})
+        status = "incomplete" if self._is_cut(event, whole) else "completed"
+        self._done(event, self._item(whole, status) or {})
+
+    def _is_cut(self, event: ToolCall, whole: str) -> bool:
+        """Return whether the input ends early: such a call must not be run."""
+        if self._freeform is not None:
+            return self._freeform.is_cut
+        return event.kind == "function" and not _is_json(whole)
 
     def _write_rest(self, text: str) -> None:
         """Emit the rest of the input, which was in no delta: that of a function must be JSON."""
@@ -222,7 +228,7 @@ class HostedItem:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a call's input is complete JSON: an incomplete one must not be run."""
+    """Return whether a function's input is complete JSON."""
     try:
         json.loads(text)
     except ValueError:

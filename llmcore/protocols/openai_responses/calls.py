@@ -373,7 +373,7 @@ _IMAGE_TYPES: Final = {"svg": "image/svg+xml"}
 
 def _emit_image(item: Item, events: list[LLMEvent]) -> None:
     native = item.native
-    if item.type != "image_generation_call" or not isinstance(native.get("result"), str):
+    if item.type != "image_generation_call" or str_or_none(native.get("result")) is None:
         return
     form = str_or_none(native.get("output_format")) or "png"
     events.append(
@@ -410,7 +410,7 @@ def _result(native: NativeObject) -> JsonValue:
     type_ = str(native.get("type"))
     if type_ == "mcp_call":
         output: JsonValue = native.get("output")
-        return native.get("error") if output is None else output
+        return output or native.get("error") or output
     if type_ == "web_search_call":
         sources = objects(object_or_empty(native.get("action")).get("sources"))
         return {"status": native.get("status"), **({"sources": sources} if sources else {})}

@@ -11,6 +11,9 @@ from pydantic import BaseModel
 _KNOWN_EXTRAS = {"store", "search_content_types"}
 """Fields that the package has no name for: the real server sends the first, and Codex the second
 in a tool, which responses repeat."""
+_EXTRAS_OF_CALLS = {"ResponseCustomToolCall": frozenset({"status"})}
+"""Fields by classes: the package has the status of a custom call in listed items alone
+(`ResponseCustomToolCallItem`); the server sends it in responses too, and the AI SDK requires it."""
 _KNOWN_CODES = {"context_length_exceeded", "insufficient_quota"}
 """Error codes that the real server sends in responses, and clients read, beyond the package's."""
 
@@ -50,9 +53,8 @@ def _usual(data: dict[str, Any]) -> dict[str, Any]:
 def _extras(value: Any, path: str) -> Iterator[str]:
     """Name every field that no class declares."""
     if isinstance(value, BaseModel):
-        yield from (
-            f"{path}.{name}" for name in (value.model_extra or {}) if name not in _KNOWN_EXTRAS
-        )
+        known = _KNOWN_EXTRAS | _EXTRAS_OF_CALLS.get(type(value).__name__, frozenset())
+        yield from (f"{path}.{name}" for name in (value.model_extra or {}) if name not in known)
         for name in type(value).model_fields:
             yield from _extras(getattr(value, name), f"{path}.{name}")
     elif isinstance(value, list):

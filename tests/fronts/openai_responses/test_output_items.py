@@ -42,6 +42,8 @@ def _real(item: dict[str, Any]) -> dict[str, Any]:
     real = dict(item)
     if real.get("status") in ("in_progress", "searching", "incomplete"):
         real["status"] = "completed"  # a response that ended well
+    if real["type"] == "custom_tool_call":
+        real["status"] = "completed"  # as the server writes, though the type has no such field
     if isinstance(real.get("arguments"), str):
         real["arguments"] = '{"key":"value"}'
     if real["type"] == "image_generation_call":

@@ -276,6 +276,28 @@ def test_a_call_that_was_cut_is_incomplete() -> None:
     assert made.types[-1] == "incomplete"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "input_", "status"),
+    [
+        ('{"input":"ls -l"}', "ls -l", "completed"),
+        ('{"input":"ls -l"', "ls -l", "completed"),
+        ('{"input":"ls -', "ls -", "incomplete"),
+        ("ls -l", "ls -l", "completed"),
+        ('{"patch":"ls -l"}', "ls -l", "completed"),
+        ('"ls -l"', "ls -l", "completed"),
+    ],
+)
+def test_a_freeform_call_is_incomplete_if_its_text_has_no_end(
+    arguments: str, input_: str, status: str
+) -> None:
+    """The text itself is not JSON; the AI SDK refuses an item without a status."""
+    made = folded(stream(call("apply_patch", arguments)), asking(PATCH_TOOL))
+
+    begun = made.of("output_item.added")[0]["item"]
+    assert (begun["type"], begun["status"]) == ("custom_tool_call", "in_progress")
+    assert (made.output[0]["input"], made.output[0]["status"]) == (input_, status)
+
+
 def test_long_call_ids_are_made_to_fit_and_stay() -> None:
     """The conversation knows the call by the id that the client has."""
     made = folded(stream(call("f", "{}", id="x" * 500)))

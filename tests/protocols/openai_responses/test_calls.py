@@ -356,6 +356,11 @@ FAILED: dict[str, Native] = {
         "output": None,
         "error": {"type": "http_error", "code": 500, "message": "Broken."},
     },
+    "mcp, empty": {
+        **HOSTED["mcp_call"][0],
+        "output": "",
+        "error": {"type": "http_error", "code": 500, "message": "Broken."},
+    },
     "listing": {**HOSTED["mcp_list_tools"][0], "tools": [], "error": "Broken."},
     "picture": {**HOSTED["image_generation"][0], "result": None, "status": "failed"},
 }
@@ -364,9 +369,22 @@ FAILED: dict[str, Native] = {
 @pytest.mark.parametrize("name", FAILED)
 def test_result_of_a_failed_tool_is_an_error(name: str) -> None:
     """The result of a tool that failed is an error."""
-    (result,) = [e for e in whole(document([FAILED[name]])) if isinstance(e, ToolResult)]
+    native = FAILED[name]
+    (result,) = [e for e in whole(document([native])) if isinstance(e, ToolResult)]
 
     assert result.is_error
+    if native["type"] == "mcp_call":
+        assert result.content == native["error"]
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_a_picture_that_was_not_made_is_no_image(empty: str | None) -> None:
+    """Servers write null, or no data, for the result of a picture that was refused."""
+    native = {**HOSTED["image_generation"][0], "result": empty, "status": "failed"}
+
+    parts = said(native).content
+
+    assert [type(part) for part in parts] == [ToolCallPart, ToolResultPart]
 
 
 @pytest.mark.parametrize("arguments", ["otters", '{"query":'])
