@@ -282,7 +282,9 @@ def _native_fields(
         special = kind not in (None, "", _TEXT, _JSON)
         return fields | ({"responseMimeType": kind} if special else {})
     for name, item in fields.items():
-        if name in _REFUSED and not _is_text_only(item):
+        if name == "responseModalities" and _is_text_only(item):
+            continue
+        if name in _REFUSED:
             raise invalid(f"{_REFUSED[name]} Leave {name} out.", name)
         place = name if name in _OPTIONAL else f"{_CONFIG}{name}"
         diagnostics.at(place).unsupported(f"the upstream takes no {name}")
@@ -298,4 +300,5 @@ _REFUSED: Final[Mapping[str, str]] = {
 
 
 def _is_text_only(value: object) -> bool:
+    """Return whether *value* is the list of modalities that every upstream answers in."""
     return isinstance(value, list) and {str(modality).upper() for modality in value} <= {"TEXT"}
