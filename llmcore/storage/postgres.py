@@ -73,8 +73,8 @@ class PostgresDatabase:
         """Return what *work* returns for a cursor, in a transaction that is then committed.
 
         *work* runs again after a deadlock, and on a new connection if that of the first try was
-        found broken before anything was done. Raises psycopg.Error, which is ConnectionTimeout if
-        nothing was sent, and TimeoutError if the server does not answer.
+        closed by the server, or led to one that cannot be written to. Raises psycopg.Error, which
+        is ConnectionTimeout if nothing was sent, and TimeoutError if the server does not answer.
         """
         if self._pid != os.getpid():
             self._forget_parent()
@@ -93,17 +93,14 @@ class PostgresDatabase:
             try:
                 with connection.transaction(), connection.cursor() as cursor:
                     made = work(cursor)
-            except self._driver.OperationalError as error:
+            except self._driver.Error as error:
                 connection.close()
-                was_closed = not is_new and _is_of_closed_connection(error)
-                if was_closed:
-                    self.close()  # the others that were open then are closed, too
-                repeats = was_closed or isinstance(error, self._driver.errors.DeadlockDetected)
+                was_stale = not is_new and self._is_of_stale_connection(error)
+                if was_stale:
+                    self.close()  # the others lead to the same server
+                repeats = was_stale or isinstance(error, self._driver.errors.DeadlockDetected)
                 if not tries_left or not repeats:
                     raise
-            except (self._driver.Error, OSError):
-                connection.close()  # another one may lead to a server that can be written to
-                raise
             except BaseException:
                 self._return(connection)
                 raise
@@ -123,6 +120,20 @@ class PostgresDatabase:
             return self._free.pop(), False
         except IndexError:
             return self._opened(), True
+
+    def _is_of_stale_connection(self, error: Exception) -> bool:
+        """Return whether a new connection may do better, as after a restart or a failover.
+
+        Where the server closed the connection, the error has no SQLSTATE, or that of its last words
+        on it: an administrator, a crash or the limit of idle time ended it. After a failover it
+        leads to the server that is a replica now
+        (https://www.postgresql.org/docs/current/errcodes-appendix.html, read November 2026). The
+        transaction's own commit could have failed the same way, so callers' work must be
+        idempotent.
+        """
+        if isinstance(error, self._driver.OperationalError):
+            return getattr(error, "sqlstate", None) in (None, "57P01", "57P02", "57P05")
+        return isinstance(error, self._driver.errors.ReadOnlySqlTransaction)
 
     def _return(self, connection: Any) -> None:
         """Keep *connection* for the next transaction, unless its own has not ended."""
@@ -197,17 +208,6 @@ def _limited_class() -> Any:
                 return end.value
 
     return Limited
-
-
-def _is_of_closed_connection(error: Exception) -> bool:
-    """Return whether the connection had been closed, as after a restart of the server.
-
-    Such an error has no SQLSTATE, or that of the server's last words on the connection: an
-    administrator, a crash or the limit of idle time ended it
-    (https://www.postgresql.org/docs/current/errcodes-appendix.html, read November 2026). The
-    transaction's own commit could have failed the same way, so callers' work must be idempotent.
-    """
-    return getattr(error, "sqlstate", None) in (None, "57P01", "57P02", "57P05")
 
 
 def rows_of(cursor: Any, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

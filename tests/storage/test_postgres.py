@@ -79,15 +79,34 @@ def test_a_connection_is_used_again_after_an_exception_of_its_work(
     assert database.run(lambda cursor: rows_of(cursor, "select * from numbers")) == []
 
 
-def test_a_connection_is_closed_after_an_error_of_the_server(database: PostgresDatabase) -> None:
-    """It may lead to a server that cannot be written to any more."""
-    before = database.run(process_of)
+def test_connections_to_a_server_that_became_read_only_are_replaced(
+    database: PostgresDatabase,
+) -> None:
+    """The address leads to the new primary by then, at best."""
+    before = processes_of_all(database)
+    read_only: set[int] = set(before)
+
+    def insert(cursor: Any) -> int:
+        if process_of(cursor) in read_only:
+            rows_of(cursor, "set transaction read only")
+        rows_of(cursor, "insert into numbers values (1)")
+        return process_of(cursor)
+
+    assert database.run(insert) not in before
+    assert processes_of_all(database).isdisjoint(before)
+
+
+def test_a_server_that_stays_read_only_is_an_error(database: PostgresDatabase) -> None:
+    """After one new connection."""
+    database.run(process_of)
+    tries = []
+
+    def insert(cursor: Any) -> None:
+        tries.append(process_of(cursor))
+        rows_of(cursor, "set transaction read only")
+        rows_of(cursor, "insert into numbers values (2)")
 
     with pytest.raises(Exception, match="read-only"):
-        database.run(
-            lambda cursor: rows_of(
-                cursor, "set transaction read only; insert into numbers values (1)"
-            )
-        )
+        database.run(insert)
 
-    assert database.run(process_of) != before
+    assert len(set(tries)) == len(tries) == 2

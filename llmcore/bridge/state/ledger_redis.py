@@ -157,8 +157,8 @@ class RedisLedger:
         }
 
     def check(self) -> None:
-        """Raise StateUnavailableError if Redis does not answer."""
-        self._connections.run(lambda redis: redis.ping())
+        """Raise StateUnavailableError unless Redis answers and can be written to."""
+        self._connections.check()
 
     def key(self, name: str) -> bytes | None:
         """Return an issued key; None if there is none."""

@@ -85,10 +85,11 @@ class PostgresResponseStore:
 
     async def check(self) -> None:
         """Raise StateUnavailableError unless the server answers and can be written to."""
+        import psycopg
 
         def check(db: Any) -> None:
             if rows_of(db, "show transaction_read_only") != [("off",)]:
-                raise StateUnavailableError("the response store (PostgreSQL) is read-only")
+                raise psycopg.errors.ReadOnlySqlTransaction("the server is read-only")
 
         await self._run(check)
 

@@ -5,6 +5,7 @@ Redis forgets at the end of their time to live, and `openbridge:sealing-key`.
 """
 
 import math
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +37,9 @@ _REPLY_S = 5.0
 _THREADS = 32
 _AVOIDED_S = 5.0
 """Seconds without further commands after Redis did not answer in time."""
+
+_COMMAND = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: ", re.DOTALL)
+"""The text before an error of a pipeline: it quotes the beginning of what was to be stored."""
 
 _SWAP = """
 local value = redis.call('GET', KEYS[1])
@@ -80,12 +84,22 @@ class RedisConnections:
             message = f"{self._stored} (Redis) did not answer in time"
             raise StateUnavailableError(message, sent=False)
         try:
-            return step(self.client)
+            try:
+                return step(self.client)
+            except redis.ReadOnlyError:
+                # After a failover these connections lead to the server that is a replica now.
+                self.client.connection_pool.disconnect(inuse_connections=False)
+                return step(self.client)
         except redis.RedisError as error:
             if isinstance(error, redis.TimeoutError):
                 self._avoided_until = time.monotonic() + _AVOIDED_S
+            error.args = (_COMMAND.sub("", str(error)),)
             message = f"{self._stored} (Redis) does not answer as it should: {reason_of(error)}"
             raise StateUnavailableError(message) from error
+
+    def check(self) -> None:
+        """Raise StateUnavailableError unless Redis answers and can be written to."""
+        self.run(lambda redis: redis.set(f"{PREFIX}check", b"", px=1000))
 
     def close(self) -> None:
         """Close the connections."""
@@ -101,8 +115,8 @@ class RedisResponseStore:
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     async def check(self) -> None:
-        """Raise StateUnavailableError if Redis does not answer."""
-        await self._run(lambda redis: redis.ping())
+        """Raise StateUnavailableError unless Redis answers and can be written to."""
+        await anyio.to_thread.run_sync(self._connections.check, limiter=self._threads)
 
     async def put(self, record: Record) -> None:
         """Write *record* and its items in one transaction."""

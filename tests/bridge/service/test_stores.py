@@ -24,6 +24,7 @@ from llmcore.bridge.configuration.reading import settings_from
 from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend, StateSettings
 from llmcore.bridge.state import redis as redis_store
 from llmcore.bridge.state import sqlite as sqlite_store
+from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.redis import RedisResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import (
@@ -645,12 +646,40 @@ async def test_redis_that_holds_something_else_or_is_full_is_a_clear_error() -> 
         with pytest.raises(StateUnavailableError, match="ResponseError"):
             await store.get("resp_2")
         client.config_set("maxmemory", 1)
-        with pytest.raises(StateUnavailableError, match=r"OutOfMemoryError|ExecAbortError"):
+        with pytest.raises(StateUnavailableError, match=r"OutOfMemoryError|ExecAbortError") as full:
             await store.put(RECORD)
+        assert "resp_1" not in str(full.value)  # nor what was to be stored under it
+        with pytest.raises(StateUnavailableError, match="OutOfMemoryError"):
+            await store.check()
         client.config_set("maxmemory", 0)
+        await store.check()
         await store.put(RECORD)
         assert await store.get("resp_1") is not None
         await store.aclose()
+
+
+@pytest.mark.anyio
+async def test_redis_that_became_a_replica_is_left_for_its_successor(tmp_path: Path) -> None:
+    """The address leads to another server then; a replica alone cannot be written to."""
+    address = tmp_path / "s"
+    with running_redis() as old, running_redis() as new, closing(old.client()) as client:
+        address.symlink_to(old.socket)
+        store = RedisResponseStore(f"unix://{address}", ttl_s=60)
+        ledger = RedisLedger(f"unix://{address}")
+        await store.put(RECORD)
+        ledger.check()
+        client.replicaof("127.0.0.1", "1")
+        with pytest.raises(StateUnavailableError, match="ReadOnlyError"):
+            await store.check()
+        with pytest.raises(StateUnavailableError, match="ReadOnlyError"):
+            ledger.check()
+        address.unlink()
+        address.symlink_to(new.socket)
+
+        await store.put(RECORD)
+        assert ledger.swap_key("k", None, b"new") is True
+        await store.aclose()
+        ledger.close()
 
 
 @pytest.mark.slow

@@ -46,20 +46,20 @@ class RedisServer:
     def __init__(self, program: str, folder: Path) -> None:
         self._program = program
         self._folder = folder
-        self._socket = folder / "s"
+        self.socket = folder / "s"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        return f"unix://{self._socket}?db=0"
+        return f"unix://{self.socket}?db=0"
 
     def start(self) -> None:
-        command = [self._program, "--port", "0", "--unixsocket", str(self._socket)]
+        command = [self._program, "--port", "0", "--unixsocket", str(self.socket)]
         command += ["--dir", str(self._folder), "--save", "", "--appendonly", "no"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self._process.poll() is None:
-            with redis.Redis(unix_socket_path=str(self._socket)) as client:
+            with redis.Redis(unix_socket_path=str(self.socket)) as client:
                 try:
                     client.ping()
                 except redis.ConnectionError:
@@ -76,7 +76,7 @@ class RedisServer:
 
     def client(self) -> redis.Redis:
         """Return a client of its own."""
-        return redis.Redis(unix_socket_path=str(self._socket))
+        return redis.Redis(unix_socket_path=str(self.socket))
 
     @contextmanager
     def hung(self) -> Iterator[None]:
