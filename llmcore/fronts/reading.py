@@ -303,7 +303,7 @@ def marked_at_end(result: ToolResultPart) -> ToolResultPart:
     if ttl is None:
         return result
     parts: tuple[ContentPart, ...] = (*before, uncached(last))
-    marked = cached(evolve(result, content=parts), ttl=ttl)
+    marked: ContentPart = cached(evolve(result, content=parts), ttl=ttl)
     lifetime = last.provider_metadata.get(METADATA_KEY, {}).get(OPENAI_BREAKPOINT)
     if lifetime is not None:
         marked = _with_native(marked, {OPENAI_BREAKPOINT: lifetime})

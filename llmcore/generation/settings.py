@@ -111,7 +111,7 @@ class Settings(TypedDict, total=False):
     top_p: float | None
     """Only the most probable tokens, whose probabilities add up to this, are considered."""
     max_tokens: int | None
-    """The most tokens to generate in one step."""
+    """The most tokens to generate in one step; without it, Claude's API gets 4096."""
     stop: str | Sequence[str]
     """Texts at which the model stops."""
     top_k: int | None
@@ -326,6 +326,8 @@ class RunPlan:
 _DESCRIPTIONS: Final = frozenset(inspect.signature(request).parameters) - {"tools"}
 """The settings that belong to a request, as opposed to those of a run."""
 
+_NATIVE: Final = "write provider_options={PROVIDER: {...}} for native fields"
+
 _INSTEAD: Final = {
     **INSTEAD_IN_CALLS,
     "stop_sequences": "stop",
@@ -335,7 +337,7 @@ _INSTEAD: Final = {
     "instructions": "system",
     "input": "prompt",
     "num_predict": "max_tokens",
-    "system_instruction": "system",
+    **dict.fromkeys(("system_instruction", "system_message", "system_prompt"), "system"),
     "custom_llm_provider": "provider",
     "function_call": "tool_choice",
     "cache_control": "cache",
@@ -351,34 +353,54 @@ _INSTEAD: Final = {
     "drop_params": "not needed: what is left out is listed in result.diagnostics",
     "mock_response": "use FakeModel of llmcore.testing",
     **dict.fromkeys(("max_steps", "max_turns", "max_iterations"), "max_tool_rounds"),
-    "thinking": "reasoning",
+    "automatic_function_calling": "max_tool_rounds",
+    "output_format": "response_format",
+    **dict.fromkeys(("thinking", "thinking_config", "thinking_level", "think"), "reasoning"),
+    "effort": "reasoning_effort",
+    "cancel_token": "abort_signal",
+    "raw_response": "raw",
+    "prompt_cache_key": "write cache=CachePolicy(key=...)",
+    "prompt_cache_retention": "write cache=CachePolicy(retention=...)",
+    "cached_content": "write cache=CachePolicy(content=...)",
+    "max_tool_calls": "write limits=RunLimits(tool_calls=...)",
+    **dict.fromkeys(("max_requests", "request_limit"), "write limits=RunLimits(requests=...)"),
+    "mcp_servers": "give them in tools: tools=[servers] within `async with McpServers({...})`",
     "user": "write metadata={'user_id': ...}",
     "extra_body": "write http=HttpOverlay(body=...)",
     **dict.fromkeys(("extra_headers", "headers"), "write http=HttpOverlay(headers=...)"),
     **dict.fromkeys(("extra_query", "query"), "write http=HttpOverlay(query=...)"),
-    **dict.fromkeys(("streaming", "on_token"), "call llmcore.stream, or llmcore.sync.stream"),
+    **dict.fromkeys(
+        ("streaming", "on_token", "on_chunk", "on_event"),
+        "call llmcore.stream, or llmcore.sync.stream",
+    ),
     **dict.fromkeys(("async_", "is_async"), "llmcore.generate is awaited; llmcore.sync blocks"),
     **dict.fromkeys(("stop_words", "stop_token"), "stop"),
     **dict.fromkeys(("retry", "retries"), "write max_retries=3, or retry_policy=RetryPolicy(...)"),
     **dict.fromkeys(
-        ("session", "session_id", "conversation_id", "memory", "thread_id"),
+        ("session", "session_id", "conversation", "conversation_id", "memory", "thread_id"),
         "hold a Conversation: chat.generate(model, prompt)",
     ),
     **dict.fromkeys(
-        ("budget", "max_budget"), "give the client one: Client(middleware=[CostBudget(usd=...)])"
+        ("budget", "max_budget", "max_cost"),
+        "give the client one: Client(middleware=[CostBudget(usd=...)])",
     ),
-    **dict.fromkeys(("tags", "run_name", "trace_id"), "write metadata={NAME: text}"),
+    **dict.fromkeys(("tags", "labels", "run_name", "trace_id"), "write metadata={NAME: text}"),
     **dict.fromkeys(
         ("prompt_template", "variables", "template"), "insert the values into the prompt yourself"
     ),
-    "thinking_budget": "write reasoning=ReasoningOptions(budget_tokens=...)",
+    **dict.fromkeys(
+        ("thinking_budget", "budget_tokens"), "write reasoning=ReasoningOptions(budget_tokens=...)"
+    ),
     "previous_response_id": "continue with messages=[*result.messages, Message.user(...)]",
     **dict.fromkeys(("text", "format", "json_mode"), "write response_format='json'"),
     "stream": "call llmcore.stream, or llmcore.sync.stream",
-    "n": "call generate once for each response",
+    **dict.fromkeys(
+        ("n", "best_of", "candidate_count", "num_choices"), "call generate once for each response"
+    ),
     **dict.fromkeys(
         (
             "schema",
+            "json_schema",
             "response_model",
             "response_schema",
             "output_type",
@@ -391,24 +413,20 @@ _INSTEAD: Final = {
         ("image", "images", "files", "file", "attachments", "documents"),
         "give parts: messages=[Message.user('...', ImagePart.of('photo.png'))]",
     ),
-    **dict.fromkeys(("middleware", "callbacks"), "give it to the client: Client(middleware=[...])"),
-    **dict.fromkeys(("web_search", "search"), "give a tool of the provider: HostedTool(...)"),
+    **dict.fromkeys(
+        ("middleware", "callbacks", "callback", "hooks"),
+        "give it to the client: Client(middleware=[...])",
+    ),
+    **dict.fromkeys(
+        ("web_search", "web_search_options", "search", "google_search", "grounding"),
+        "give a tool of the provider: tools=[HostedTool.web_search()]",
+    ),
     **dict.fromkeys(
         ("verbose", "debug"), "set the variable LLMCORE_LOG=debug, or use the middleware CallLog"
     ),
     **dict.fromkeys(
-        (
-            "store",
-            "modalities",
-            "verbosity",
-            "truncation",
-            "safety_settings",
-            "betas",
-            "logit_bias",
-            "min_p",
-            "repetition_penalty",
-        ),
-        "write provider_options={PROVIDER: {...}} for native fields",
+        ("store", "modalities", "response_modalities", "min_tokens", "min_p", "repetition_penalty"),
+        _NATIVE,
     ),
 }
 """The names that settings have in other libraries, with the setting or what to do instead."""
@@ -418,7 +436,8 @@ def plan_of(
     function: str, model: Model | str | None, prompt: str | None, settings: Settings
 ) -> RunPlan:
     """Return the plan of a call of *function*; TypeError for a setting that it does not have."""
-    refuse_unknown(function, settings, ("model", "prompt", *Settings.__annotations__), _INSTEAD)
+    known = ("model", "prompt", *Settings.__annotations__)
+    refuse_unknown(function, settings, known, _INSTEAD, otherwise=_NATIVE)
     if prompt is None and isinstance(model, str) and " " in model and "messages" not in settings:
         raise InvalidRequestError(
             f"{model[:40]!r} is given as the model: write {function}(model, prompt), such as "

@@ -1,7 +1,18 @@
 """Content parts: the pieces of a message, in order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Final, Literal, Self, TypeAlias, Union, cast, get_args
+from typing import (
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    overload,
+)
 
 from attrs import evolve, field
 
@@ -176,8 +187,8 @@ class _Media(metaclass=Hinted):
     def of(cls, source: object) -> Self:
         """Build a part from a path, a URL or bytes; a part is returned as it is.
 
-        Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path. Raises
-        InvalidRequestError for another type.
+        Text that begins like a URL (`https://`, `gs://`, `data:`) is one, any other is a path.
+        Raises InvalidRequestError for another type.
         """
         if isinstance(source, cls):
             return source
@@ -218,7 +229,7 @@ class ImagePart(_Media):
             ImagePart.of("photo.png"), ImagePart.of(Path("photo.png")), ImagePart.of(b"..."),
             ImagePart.of("https://..."), ImagePart.of(PIL.Image.open(...)), ImagePart.of(figure)
 
-        Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path.
+        Text that begins like a URL (`https://`, `gs://`, `data:`) is one, any other is a path.
         PIL images and figures are sent as PNG. Raises InvalidRequestError for another type.
         """
         if isinstance(source, cls):
@@ -420,7 +431,6 @@ ContentPart: TypeAlias = Union[
 PartInput: TypeAlias = Union[str, ContentPart, Sequence[Union[str, ContentPart]]]
 """The input of constructors of messages: text, a part, or a sequence of them."""
 
-
 PARTS: Final[tuple[type[ContentPart], ...]] = get_args(ContentPart)
 """The classes of `ContentPart`."""
 
@@ -454,13 +464,20 @@ def text_of(parts: Iterable[object]) -> str:
 
 
 _CACHE_KEY = "cache"
+_Part = TypeVar("_Part", bound=ContentPart)
 
 
-def cached(part: ContentPart, *, ttl: CacheTtl = "5m") -> ContentPart:
-    """Return *part* marked as the end of a prefix worth caching for *ttl*.
+@overload
+def cached(part: str, *, ttl: CacheTtl = "5m") -> TextPart: ...
+@overload
+def cached(part: _Part, *, ttl: CacheTtl = "5m") -> _Part: ...
+def cached(part: ContentPart | str, *, ttl: CacheTtl = "5m") -> ContentPart:
+    """Return *part*, or text as one, marked as the end of a prefix worth caching for *ttl*.
 
     Providers that cache automatically are sent no mark.
     """
+    if isinstance(part, str):
+        part = TextPart(part)
     return evolve(part, provider_metadata={**part.provider_metadata, _CACHE_KEY: {"ttl": ttl}})
 
 

@@ -5,6 +5,7 @@ state the nearest right one, or what is written for the name that another librar
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -51,10 +52,11 @@ _SHORTENED: Final = 3
 def hint_for(unknown: str, known: Sequence[str], instead: Mapping[str, str]) -> str:
     """Return what to write for the argument *unknown*, of which *instead* may state it.
 
-    *instead* has an argument that is meant, which counts if it is *known*, or a sentence. Empty if
-    nothing is near.
+    *instead* has an argument that is meant, which counts if it is *known*, or a sentence. `topP`
+    is looked up as `top_p`. Empty if nothing is near.
     """
-    meant = instead.get(unknown, "")
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", unknown).lower()
+    meant = instead.get(unknown) or (snake if snake in known else instead.get(snake, ""))
     if meant in known:
         return f"did you mean {meant!r}?"
     return meant if meant and not meant.isidentifier() else nearest(unknown, known)

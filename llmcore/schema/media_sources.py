@@ -1,18 +1,21 @@
 """The sources of media parts: paths, URLs, bytes, base64, and images of other libraries."""
 
 import base64
+import re
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind
+
+_URL: Final = re.compile(r"data:|[A-Za-z][A-Za-z0-9+.-]*://")
+"""The beginning of a URL, which paths do not have, also on Windows."""
 
 
 def source_fields(source: object) -> dict[str, Any] | None:
     """Return a path, a URL or bytes as the fields of a part; None for anything else."""
     if isinstance(source, str):
-        remote = source.startswith(("http://", "https://", "data:"))
-        return {"url": source} if remote else {"path": source}
+        return {"url": source} if _URL.match(source) else {"path": source}
     if isinstance(source, bytes | bytearray | memoryview):
         return {"data": bytes(source)}
     return {"path": str(source)} if isinstance(source, PurePath) else None

@@ -274,14 +274,30 @@ FormatInput: TypeAlias = Union[ResponseFormat, Literal["text", "json"], JsonObje
 """A response format, its type where it needs nothing else, or one as in Chat Completions."""
 
 
-def as_reasoning_options(value: ReasoningInput | None) -> ReasoningOptions | None:
-    """Return *value*, an effort as options."""
-    return ReasoningOptions(effort=value) if isinstance(value, str) else value
+def as_reasoning_options(value: ReasoningInput | str | None) -> ReasoningOptions | None:
+    """Return *value*, an effort as options.
+
+    Raises InvalidRequestError for another type, and for words by which other settings are disabled.
+    """
+    if isinstance(value, str):
+        if value.lower() in _DISABLED:
+            raise InvalidRequestError(f"reasoning: write 'none' in place of {value!r}")
+        return ReasoningOptions(effort=value)
+    check_kind("reasoning", value, (ReasoningOptions, NoneType), _REASONING_INSTEAD)
+    return value
+
+
+_DISABLED: Final = frozenset({"off", "disabled", "false", "no", ""})
+_REASONING_INSTEAD: Final = (
+    'a word such as "high", or ReasoningOptions(effort=..., budget_tokens=..., summary=...)'
+)
 
 
 def as_cache_policy(value: CacheInput | None) -> CachePolicy | None:
-    """Return *value*, a mode as a policy. Raises InvalidRequestError for another word."""
+    """Return *value*, a mode as a policy. Raises InvalidRequestError for another word or type."""
     if not isinstance(value, str):
+        instead = '"auto", "manual", "off", or CachePolicy(ttl=..., key=...)'
+        check_kind("cache", value, (CachePolicy, NoneType), instead)
         return value
     return CachePolicy(mode=_word("cache", value, get_args(get_args(CacheInput)[1])))
 

@@ -50,7 +50,9 @@ def as_system(value: SystemInput | None) -> tuple[TextPart, ...]:
         value = (value,)
     items = value if isinstance(value, Iterable) else (value,)  # which is refused below
     texts = tuple(TextPart(item) if isinstance(item, str) else item for item in items)
-    return _only(texts, (TextPart,), "system must be text")
+    marked = any(isinstance(text, Mapping) and "text" in text for text in texts)
+    hint = ", or for a cached prefix system=[cached('...')]" if marked else ""
+    return _only(texts, (TextPart,), f"system must be text{hint}")
 
 
 _MESSAGE = frozenset({Message})
@@ -255,7 +257,7 @@ def request(
     if reasoning is not None and reasoning_effort is not None:
         raise InvalidRequestError("give either reasoning_effort or reasoning, and not both")
     if reasoning_effort is not None:
-        reasoning = ReasoningOptions(effort=reasoning_effort)
+        reasoning = as_reasoning_options(reasoning_effort)
     built: LLMRequest[Body_co] = LLMRequest(
         model=model,
         provider=provider,
@@ -264,13 +266,13 @@ def request(
         tools=tools,
         tool_choice=as_tool_choice(tool_choice),
         parallel_tool_calls=parallel_tool_calls,
-        generation=generation or (GenerationOptions(**options) if options else _NO_OPTIONS),  # type: ignore[arg-type]
+        generation=_sampling(options) if generation is None else generation,
         response_format=as_response_format(response_format),
         reasoning=as_reasoning_options(reasoning),
         cache=as_cache_policy(cache) or _NO_POLICY,
         metadata=metadata or {},
         provider_options=provider_options or {},
-        http=http or _NO_OVERLAY,
+        http=_NO_OVERLAY if http is None else http,
         strict=strict,
     )
     if not (built.messages or built.system or built.provider_options or built.http.body):
@@ -278,6 +280,10 @@ def request(
             "messages is empty: give at least one message, such as Message.user('Hi')"
         )
     return built
+
+
+def _sampling(options: Mapping[str, object]) -> GenerationOptions:
+    return GenerationOptions(**options) if options else _NO_OPTIONS  # type: ignore[arg-type]
 
 
 def _check_prompt(prompt: object, *, given: bool) -> None:

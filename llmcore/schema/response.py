@@ -24,6 +24,7 @@ def _usage(given: Usage | None) -> Usage:
     content="the text is `.text`, the parts are `.message.content`",
     output_text="the text is `.text`",
     candidates="the text is `.text`",
+    usage_metadata="write `.usage`",
     logprobs="they are of each part: `.message.content[0].logprobs`",
     **json_hints("response"),
 )

@@ -309,6 +309,7 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
             description=function.get("description") or "",
             parameters=function.get("parameters"),
             strict=function.get("strict"),
+            cache=function.get("cache"),
         )
     if isinstance(value, HasDefinition):
         return value.definition

@@ -246,7 +246,7 @@ async def test_an_unknown_setting_is_named_with_the_function_and_the_nearest_one
 
     with pytest.raises(TypeError, match=expected):
         await call(max_token=3)
-    with pytest.raises(TypeError, match=r"'zzz'$"):
+    with pytest.raises(TypeError, match=r"'zzz': write provider_options=\{PROVIDER"):
         await call(zzz=3)
     with pytest.raises(TypeError, match=r"'stop_sequences': did you mean 'stop'\?"):
         await call(stop_sequences="x")

@@ -14,11 +14,12 @@ from llmcore import (
     Message,
     TextPart,
     ToolDefinition,
+    evolve,
     generate,
     request,
     tool,
 )
-from llmcore.schema.content import RefusalPart, ToolCallPart, ToolResultPart
+from llmcore.schema.content import RefusalPart, ToolCallPart, ToolResultPart, cached
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.testing.fake_model import FakeModel
 
@@ -70,6 +71,36 @@ READ: list[tuple[dict[str, Any], Message]] = [
             DocumentPart(url="data:application/pdf;base64,JVBE", name="a.pdf"),
         ),
     ),
+    (
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}},
+                {
+                    "type": "file",
+                    "file": {"file_id": "f1", "filename": "a.pdf"},
+                    "cache_control": {"type": "ephemeral", "ttl": "1h"},
+                },
+            ],
+        },
+        Message.user(
+            cached(TextPart("Hi")), cached(DocumentPart(file_id="f1", name="a.pdf"), ttl="1h")
+        ),
+    ),
+    (
+        {
+            "role": "tool",
+            "tool_call_id": "c1",
+            "content": [
+                {"type": "text", "text": "dry", "cache_control": {"type": "ephemeral", "ttl": "5m"}}
+            ],
+        },
+        Message("tool", (cached(ToolResultPart("c1", "dry")),)),
+    ),
+    (
+        {"role": "assistant", "content": "Hi", "annotations": [], "audio": None, "tool_calls": []},
+        Message.assistant("Hi"),
+    ),
 ]
 
 
@@ -90,6 +121,45 @@ def test_a_dict_is_read_as_a_message(given_: dict[str, Any], message: Message) -
         ({"role": "user", "content": 5}, "is an int"),
         ({"role": "user", "content": [{"type": "video"}]}, "'video'"),
         ({"role": "user", "content": ["Hi"]}, "'str'"),
+        ({"role": "user", "parts": [{"text": "Hi"}]}, "no field 'parts'.*: write content"),
+        (
+            {"role": "user", "content": "Hi", "cache_control": {"type": "ephemeral"}},
+            "put it into a part of the content",
+        ),
+        (
+            {"role": "assistant", "content": "Hi", "reasoning_content": "Hm."},
+            "an assistant message has no field 'reasoning_content'.*ReasoningPart",
+        ),
+        (
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]},
+            "of an assistant message .*'thinking'; write Message.assistant.ReasoningPart",
+        ),
+        (
+            {"role": "user", "content": [{"type": "text", "text": "Hi", "citations": [1]}]},
+            "a part 'text' with unknown fields: 'citations'",
+        ),
+        (
+            {
+                "role": "user",
+                "content": [{"type": "image_url", "image_url": {"url": "a", "format": "b"}}],
+            },
+            "a part 'image_url' with unknown fields: 'format'",
+        ),
+        (
+            {
+                "role": "user",
+                "content": [{"type": "file", "file": {"file_id": "f", "file_data": "data:,"}}],
+            },
+            "exactly one of",
+        ),
+        (
+            {"role": "user", "content": [{"type": "text", "text": "Hi", "cache_control": "on"}]},
+            'cache_control must be {"type": "ephemeral"}',
+        ),
+        (
+            {"role": "assistant", "tool_calls": [{**CALL, "extra_content": {"google": {}}}]},
+            "a tool call has no field 'extra_content'",
+        ),
         ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "a tool call needs"),
         ({"role": "tool", "content": "x"}, "needs tool_call_id"),
         ({"role": "tool", "content": "x", "tool_call_id": 1}, "tool_call_id is an int, not text"),
@@ -149,7 +219,15 @@ def test_tools_are_taken_in_every_form() -> None:
     made = request(model="m", prompt="Hi", tools=[chat, tool(weather)])
     assert made.tools == (expected, tool(weather).definition)
     assert request(model="m", prompt="Hi", tools=[responses]).tools == (expected,)
-    for wrong in ({"name": "f"}, {"type": "function", "function": {"name": "f", "x": 1}}, 5):
+    mark = {"cache_control": {"type": "ephemeral"}}
+    for marked in ({**chat, **mark}, {**responses, **mark}):
+        assert request(prompt="Hi", tools=[marked]).tools == (evolve(expected, cache="5m"),)
+    for wrong in (
+        {**chat, "defer_loading": True},
+        {"name": "f"},
+        {"type": "function", "function": {"name": "f", "x": 1}},
+        5,
+    ):
         with pytest.raises(InvalidRequestError):
             request(model="m", prompt="Hi", tools=[wrong])  # type: ignore[list-item]
 

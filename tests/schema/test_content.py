@@ -243,6 +243,7 @@ def test_a_mark_is_all_that_a_cached_part_gains(part: ContentPart) -> None:
 
     assert cache_ttl(marked) == "1h"
     assert cache_ttl(cached(part)) == "5m"
+    assert cached("Hi") == cached(TextPart("Hi"))
     assert type(marked) is type(part)
     assert dict(marked.provider_metadata) == {
         **part.provider_metadata,
@@ -361,6 +362,8 @@ class _Saved:
         (Path("a/photo.png"), ImagePart(path=str(Path("a/photo.png")))),
         ("https://h/a.png", ImagePart(url="https://h/a.png")),
         ("data:image/png;base64,AA==", ImagePart(url="data:image/png;base64,AA==")),
+        ("gs://bucket/a.png", ImagePart(url="gs://bucket/a.png")),
+        ("C:\\images\\a.png", ImagePart(path="C:\\images\\a.png")),
         (b"\x89PNG", ImagePart(data=b"\x89PNG")),
         (bytearray(b"\x89PNG"), ImagePart(data=b"\x89PNG")),
         (ImagePart(path="x"), ImagePart(path="x")),

@@ -48,6 +48,16 @@ def test_words_stand_for_the_commonest_values() -> None:
         ({"tool_choice": "get_weather"}, "ToolChoice.named('get_weather')"),
         ({"response_format": "json_schema"}, "'text', 'json'"),
         ({"cache": "never"}, "'auto', 'manual', 'off'"),
+        ({"cache": False}, 'cache is a bool; give "auto", "manual", "off", or CachePolicy'),
+        ({"reasoning": "off"}, "write 'none' in place of 'off'"),
+        ({"reasoning_effort": "disabled"}, "write 'none' in place of 'disabled'"),
+        ({"reasoning": {"effort": "low"}}, "or ReasoningOptions(effort=..., budget_tokens=..."),
+        ({"generation": {}}, "generation is a dict; give GenerationOptions(...)"),
+        ({"http": {}}, "http is a dict; give HttpOverlay(...)"),
+        (
+            {"system": [{"type": "text", "text": "Be brief."}]},
+            "or for a cached prefix system=[cached('...')]; got a dict",
+        ),
     ],
 )
 def test_other_words_are_refused_with_what_to_write(given: Any, instead: str) -> None:

@@ -15,7 +15,7 @@ to a Messages upstream as it came; another one gets its text, without the signat
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from llmcore.fronts.anthropic_messages.content import ContentReader, content_blocks, text_block
 from llmcore.fronts.anthropic_messages.hosted import (
@@ -250,4 +250,4 @@ class TurnReader:
 def _marked(part: _Part, block: Block) -> _Part:
     """Return *part* with the block's cache mark."""
     ttl = cache_ttl_of(block)
-    return part if ttl is None else cast("_Part", cached(part, ttl=ttl))
+    return part if ttl is None else cached(part, ttl=ttl)
