@@ -42,9 +42,10 @@ def _modules(names_of: Mapping[str, str]) -> dict[str, str]:
 
 _OTHER_NAMES = {
     "Gemini": "Google",
-    "GoogleAI": "Google",
+    **dict.fromkeys(("GoogleAI", "genai"), "Google"),
     "Claude": "Anthropic",
-    "Bedrock": "AmazonBedrock",
+    **dict.fromkeys(("Bedrock", "AnthropicBedrock"), "AmazonBedrock"),
+    "AnthropicVertex": "Vertex",
     "AzureOpenAI": "Azure",
     "Grok": "XAI",
     "AsyncOpenAI": "OpenAI",
@@ -61,16 +62,25 @@ _OTHER_NAMES = {
     **dict.fromkeys(("InternalServerError", "ServiceUnavailableError"), "ServerError"),
     **dict.fromkeys(("APIError", "APIStatusError"), "ProviderError"),
     "PermissionDeniedError": "AccessDeniedError",
-    "BadRequestError": "InvalidRequestError",
+    **dict.fromkeys(("BadRequestError", "UnprocessableEntityError"), "InvalidRequestError"),
     "ContextWindowExceededError": "ContextLengthError",
-    "batch": "generate_many",
-    "Agent": "generate",
-    "init_chat_model": "generate",
+    **dict.fromkeys(("batch", "batch_completion", "abatch_completion"), "generate_many"),
+    **dict.fromkeys(("Agent", "Runner", "create_agent", "init_chat_model"), "generate"),
+    **dict.fromkeys(("from_openai", "from_provider"), "generate_object"),
+    "ModelRetry": "ToolFailure",
+    "Router": "Fallback",
+    **dict.fromkeys(("ChatSession", "Chat"), "Conversation"),
+    "StreamEvent": "LLMEvent",
+    "RunContext": "a tool gets generate(..., tool_context=...) as its parameter `context`",
+    "completion_cost": "it is `result.cost`",
+    **dict.fromkeys(("count_tokens", "token_counter"), "call client.count_tokens(request(...))"),
+    **dict.fromkeys(("PromptTemplate", "ChatPromptTemplate"), "use f-strings"),
+    "GenerateContentConfig": "give its settings to generate, such as temperature=...",
     "function_tool": "tool",
     "AuthError": "AuthenticationError",
     "ChatAnthropic": "Anthropic",
 }
-"""Names under which people look for others."""
+"""Names under which people look for others, with these, or with what to do instead."""
 
 
 def _hint(
@@ -89,6 +99,8 @@ def _hint(
     homes = {**exported, **elsewhere}
     lower = {spelling.lower(): spelling for spelling in homes}
     near = difflib.get_close_matches(name.lower(), lower, 1)
+    if " " in _OTHER_NAMES.get(name, ""):
+        return f": {_OTHER_NAMES[name]}"
     nearest = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)
     if nearest not in homes:
         return ""

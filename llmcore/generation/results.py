@@ -92,6 +92,8 @@ class StepResult:
     content="the text is `.text`, the parts are `.response.message.content`",
     output_text="the text is `.text`",
     candidates="the text is `.text`",
+    final_output="the text is `.text`, the value of a schema `.output`",
+    usage_metadata="write `.usage`",
     **dict.fromkeys(("data", "object", "parsed"), "the value is `.output`"),
     **json_hints("result"),
     message="it is `.response.message`",

@@ -85,16 +85,22 @@ INSTEAD_IN_CALLS: Final = {
 
 
 def refuse_unknown(
-    function: str, given: Iterable[str], known: Sequence[str], instead: Mapping[str, str]
+    function: str,
+    given: Iterable[str],
+    known: Sequence[str],
+    instead: Mapping[str, str],
+    *,
+    otherwise: str = "",
 ) -> None:
     """Raise TypeError for the first of *given* that *function* does not have as a setting.
 
-    *instead* has the names of other libraries, with the setting or what to do instead.
+    *instead* has the names of other libraries, with the setting or what to do instead; *otherwise*
+    is what to do about a name that is neither there nor near a setting.
     """
     unknown = next((name for name in given if name not in known), None)
     if unknown is None:
         return
-    hint = hint_for(unknown, known, instead)
+    hint = hint_for(unknown, known, instead) or otherwise
     if not hint and len(known) <= _FEW:
         hint = f"its settings are {', '.join(known)}"
     message = f"{function}() got an unexpected keyword argument {unknown!r}"

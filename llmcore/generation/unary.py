@@ -37,7 +37,10 @@ class UnarySettings(TypedDict, total=False):
 _OF_THE_CALL: Final = frozenset({"max_retries", "timeout", "client"})
 _INSTEAD: Final = {
     **INSTEAD_IN_CALLS,
-    **dict.fromkeys(("extra_body", "options"), "write provider_options={PROVIDER: {...}}"),
+    "response_format": "output_format",
+    **dict.fromkeys(
+        ("extra_body", "options", "encoding_format"), "write provider_options={PROVIDER: {...}}"
+    ),
 }
 
 

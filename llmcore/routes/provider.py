@@ -74,6 +74,9 @@ def _configure_like(kind: type) -> Callable[..., object]:
     return configure
 
 
+_OF_MEDIA: Final = ", of llmcore.generation.media or llmcore.sync"
+
+
 @with_hints(
     **dict.fromkeys(("complete", "generate", "stream", "invoke", "run"), _OF_MODELS),
     **dict.fromkeys(
@@ -82,8 +85,12 @@ def _configure_like(kind: type) -> Callable[..., object]:
     ),
     embeddings="write llmcore.embed(provider.model('ID'), text)",
     beta="what it has in an SDK is in the methods without `beta` here",
-    audio="write llmcore.transcribe(provider.model('ID'), file), or llmcore.generate_speech",
-    images="write llmcore.generate_image(provider.model('ID'), prompt)",
+    audio="use transcribe(provider.model('ID'), file) or generate_speech" + _OF_MEDIA,
+    images="use generate_image(provider.model('ID'), prompt)" + _OF_MEDIA,
+    chats="hold an llmcore.Conversation: chat.generate(provider.model('ID'), prompt)",
+    caches="write CachedContents(client), of llmcore.client.cached_contents",
+    aio="llmcore.generate and the others are awaited; those of llmcore.sync block",
+    with_options="give timeout=..., max_retries=... to each call, or Client(timeouts=...)",
     batches="write Batches(client).submit(requests)",
     files="write client.upload_file(...)",
     GenerativeModel="a model is `.model('ID')`",
