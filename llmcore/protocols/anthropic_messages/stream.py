@@ -177,10 +177,15 @@ def _on_message_start(state: MessagesState, event: Event, events: list[LLMEvent]
     content = message.get("content")
     for index, block in enumerate(content if isinstance(content, list) else ()):
         if isinstance(block, dict):
-            state = _open(state, index, block, events)
-            if state.open[index].kind in ("result", "opaque"):  # their place is where they end
-                state = _close(state, index, events)
-    return state
+            state = _open(_without_whole(state, events), index, block, events)
+    return _without_whole(state, events)
+
+
+def _without_whole(state: MessagesState, events: list[LLMEvent]) -> MessagesState:
+    """Close the last block if it came whole: it is emitted at its end, before the next one."""
+    index, block = last_opened(state)
+    whole = block.kind in ("result", "opaque") and index in state.open
+    return _close(state, index, events) if whole else state
 
 
 def _begin(state: MessagesState, message: Event, events: list[LLMEvent]) -> MessagesState:
@@ -205,6 +210,7 @@ def _begin(state: MessagesState, message: Event, events: list[LLMEvent]) -> Mess
 
 def _on_block_start(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
     index = _index(event, state.blocks)
+    state = _without_whole(state, events)
     if index in state.open:  # a server that does not end its blocks
         state = _close(state, index, events)
     block = object_or_empty(event.get("content_block"))

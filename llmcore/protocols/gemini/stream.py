@@ -72,7 +72,7 @@ from llmcore.schema.events import (
     TextEnd,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, present
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, present, without
 from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 
@@ -184,8 +184,16 @@ def _on_candidate(
 def _text_and_other(part: NativeObject) -> tuple[NativeObject | None, NativeObject]:
     """Return the fields of *part* as a text, and as a part of another kind: it may be both.
 
-    What has no kind, such as a signature alone, is a text.
+    What has no kind, such as a signature alone, is a text. Servers may write all fields of a part,
+    most of them null or as zero values.
     """
+    part = {
+        name: value
+        for name, value in part.items()
+        if value is not None and value != _ZERO_VALUES.get(name)
+    }
+    if part.get("text") == "" and not _OF_DATA.isdisjoint(part):
+        part = without(part, "text")
     if not isinstance(part.get("text"), str) and part.keys() - _TEXT_FIELDS:
         return None, part
     text = {name: part[name] for name in part if name not in _KINDS}
@@ -210,6 +218,8 @@ _KINDS: Final[dict[str, Handler]] = {
     "fileData": on_file_uri,
 }
 """The kinds of parts besides text. Any other kind has no neutral form."""
+_OF_DATA: Final = frozenset(_KINDS) | {"functionResponse"}
+_ZERO_VALUES: Final = {"thought": False, "thoughtSignature": ""}
 _TEXT_FIELDS: Final = frozenset({"text", "thought", "thoughtSignature"})
 
 

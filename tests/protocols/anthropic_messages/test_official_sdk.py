@@ -161,6 +161,21 @@ def test_odd_streams_are_read_alike() -> None:
     assert_alike(response(streamed(events)), official(events))
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_blocks_stand_in_the_order_in_which_they_start(late: bool) -> None:
+    """Also those that come whole, where their stops come late or not at all."""
+    document = message(
+        *SEARCH, text("A says"), {"type": "dream", "sheep": 1}, text("words."), *SEARCH[1:]
+    )
+    events = stream_of(document)
+    begun = [event for event in events if event["type"] != "content_block_stop"]
+    stops = [event for event in events if event["type"] == "content_block_stop"]
+
+    got = response(streamed([*begun[:-2], *(stops if late else []), *begun[-2:]]))
+
+    assert got.message == response(whole(document)).message
+
+
 # -- streams by the grammar of the official accumulator
 
 

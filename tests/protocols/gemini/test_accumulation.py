@@ -119,6 +119,32 @@ def test_any_content_in_any_chunk_is_read_as_the_sdk_holds_it(chunks: list[dict[
     agree(response(whole(chunks)), chunks)
 
 
+_NULLS = dict.fromkeys({field.alias or name for name, field in types.Part.model_fields.items()})
+EMPTY: dict[str, dict[str, Any]] = {
+    "null": _NULLS,
+    "zero values": {**_NULLS, "text": "", "thought": False, "thoughtSignature": ""},
+}
+"""Fields of parts as servers may write them that leave none out."""
+
+
+@given(streams(), st.sampled_from(sorted(EMPTY)))
+def test_fields_of_parts_without_content_change_nothing(
+    chunks: list[dict[str, Any]], empty: str
+) -> None:
+    """In parts of any kind, beside the fields that they have."""
+    expected = response(streamed(sse(chunks)))
+    mutated = json.loads(json.dumps(chunks))
+    for one in mutated:
+        for candidate in one.get("candidates", []):
+            content = candidate["content"]
+            content["parts"] = [{**EMPTY[empty], **part} for part in content["parts"]]
+
+    ours = response(streamed(sse(mutated)))
+
+    assert ours.message.content == expected.message.content
+    assert (ours.finish_reason, ours.usage) == (expected.finish_reason, expected.usage)
+
+
 @pytest.mark.parametrize("reason", ["CONTINUATION", "MAX_TOKENS"])
 def test_a_response_that_reached_a_limit_ends_by_its_length(reason: str) -> None:
     """The SDK asks for the rest by `continuationToken`, which is kept for callers who do so too."""
