@@ -218,20 +218,38 @@ def test_what_a_request_says_is_sent_or_reported(front_id: str, protocol_id: str
 
 
 PLACES: Mapping[str, tuple[tuple[Any, ...], ...]] = {
-    "openai-chat": ((), ("messages", 0)),
-    "openai-responses": ((), ("input", 0)),
-    "anthropic-messages": ((), ("messages", 0), ("messages", 0, "content", 0)),
-    "gemini": ((), ("generationConfig",), ("contents", 0), ("contents", 0, "parts", 0)),
+    "openai-chat": ((), ("messages", 0), ("messages", 1), ("messages", 1, "content", 0)),
+    "openai-responses": ((), ("input", 0), ("input", 1), ("input", 1, "content", 0)),
+    "anthropic-messages": ((), ("messages", 0), ("messages", 0, "content", 0), ("system", 0)),
+    "gemini": (
+        *((), ("generationConfig",), ("contents", 0), ("contents", 0, "parts", 0)),
+        *(("systemInstruction",), ("systemInstruction", "parts", 0)),
+    ),
 }
 """Objects of a request that may have fields of the future."""
 SHORT: Mapping[str, dict[str, Any]] = {
-    "openai-chat": {"messages": [{"role": "user", "content": "Hi"}]},
-    "openai-responses": {"input": [{"role": "user", "content": "Hi"}]},
+    "openai-chat": {
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+        ]
+    },
+    "openai-responses": {
+        "input": [
+            {"role": "user", "content": "Hi"},
+            {"role": "system", "content": [{"type": "input_text", "text": "Be brief."}]},
+        ]
+    },
     "anthropic-messages": {
         "max_tokens": 9,
+        "system": [{"type": "text", "text": "Be brief."}],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
     },
-    "gemini": {"generationConfig": {}, "contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+    "gemini": {
+        "generationConfig": {},
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+    },
 }
 
 

@@ -850,6 +850,13 @@ def test_instructions_are_lifted_out_of_the_conversation() -> None:
     assert said(repaired) == {("system-message-moved", "messages[4]", "changed")}
 
 
+def test_the_name_of_instructions_that_are_lifted_is_reported() -> None:
+    """System text has none."""
+    repaired = repair([evolve(Message.system("be"), name="ann"), Message.user("hi")], CONTENTS)
+
+    assert said(repaired) == {("unsupported-parameter", "messages[0].name", "dropped")}
+
+
 def test_late_instructions_become_tagged_user_text() -> None:
     """Lifting them would change the cached prefix of a running conversation."""
     repaired = repair(INSTRUCTED, MESSAGES)

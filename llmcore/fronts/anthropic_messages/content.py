@@ -69,11 +69,13 @@ class ContentReader:
     """Whether the upstream speaks the Messages API too."""
     diagnostics: Diagnostics
 
-    def read_content(self, holder: Fields, path: str) -> tuple[ContentPart, ...]:
-        """Return the parts of a user's or the system's `content`: a text, or a list of blocks."""
+    def read_content(
+        self, holder: Fields, path: str, name: str = "content"
+    ) -> tuple[ContentPart, ...]:
+        """Return the parts of a field of *holder*: a text, or a list of blocks."""
         return tuple(
             part
-            for block, place in content_blocks(holder, path)
+            for block, place in content_blocks(holder, path, name)
             for part in self.read_block(block, place)
         )
 
@@ -174,13 +176,14 @@ class ContentReader:
         return ()
 
 
-def content_blocks(holder: Fields, path: str) -> list[tuple[Block, str]]:
-    """Return the blocks of `content` with their places; a text is one block of text."""
-    content = holder.get("content")
+def content_blocks(holder: Fields, path: str, name: str = "content") -> list[tuple[Block, str]]:
+    """Return the blocks of a field with their places; a text is one block of text."""
+    content = holder.get(name)
+    prefix = f"{path}." if path else ""
     if isinstance(content, str):
-        return [({"type": "text", "text": content}, f"{path}.content")]
-    blocks = read_objects(holder, "content", f"{path}.")
-    return [(block, f"{path}.content[{index}]") for index, block in enumerate(blocks)]
+        return [({"type": "text", "text": content}, f"{prefix}{name}")]
+    blocks = read_objects(holder, name, prefix)
+    return [(block, f"{prefix}{name}[{index}]") for index, block in enumerate(blocks)]
 
 
 def text_block(block: Block, path: str) -> TextPart:

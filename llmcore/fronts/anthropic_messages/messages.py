@@ -88,7 +88,7 @@ class TurnReader:
 
     def read_system(self, native: Fields) -> tuple[TextPart, ...]:
         """Return the parts of the request's `system`."""
-        parts = self._content.read_content({"content": native.get("system")}, "system")
+        parts = self._content.read_content(native, "", "system")
         texts = tuple(part for part in parts if isinstance(part, TextPart))
         if len(texts) < len(parts):
             raise invalid("system: a text, or a list of blocks of text.", "system")

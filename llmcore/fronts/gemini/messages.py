@@ -73,10 +73,13 @@ def read_system(value: object, diagnostics: Diagnostics) -> tuple[TextPart, ...]
     if value is None:
         return ()
     texts: list[TextPart] = []
-    for part, path in _parts(value, "systemInstruction"):
+    place = diagnostics.at("systemInstruction")
+    report_unknown(object_or_empty(value), _OF_CONTENT, place)
+    for part, path in _parts(value, place.path):
         text = part.get("text")
         if isinstance(text, str):
             texts.append(TextPart(text))
+            report_unknown(part, _OF_INSTRUCTION, diagnostics.at(path))
         else:
             diagnostics.at(path).dropped("unsupported-content", "instructions are text")
     return tuple(texts)
@@ -112,6 +115,7 @@ _ROLES: Final[Mapping[object, Role]] = {
 
 _OF_GEMINI: Final = ("scheduling", "willContinue")
 _OF_CONTENT: Final = frozenset({"parts", "role"})
+_OF_INSTRUCTION: Final = frozenset({"text"})
 _OF_PART: Final = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse"}
     | {"inlineData", "mediaResolution", "text", "thought", "thoughtSignature"}

@@ -261,7 +261,7 @@ def _metadata(body: Fields, diagnostics: Diagnostics) -> Mapping[str, str]:
 _DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {
     "logit_bias": ({},),
     "modalities": (["text"],),
-    "service_tier": ("auto", "default"),
+    "service_tier": ("auto",),  # "default" is a tier, and the project may have set another one
     "store": (False,),
     "verbosity": ("medium",),
 }

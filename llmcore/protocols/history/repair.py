@@ -85,6 +85,8 @@ def _lift(draft: Draft, lifted: list[TextPart], diagnostics: Diagnostics, *, mov
     if moved and draft.parts:
         why = "the target accepts instructions only before the conversation"
         diagnostics.at(draft.path).changed("system-message-moved", why)
+    if draft.message.name and draft.parts:
+        diagnostics.at(draft.path).at("name").unsupported("the target's instructions have no names")
     lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
     rest: list[Placed] = [
         (place, part) for place, part in draft.parts if not isinstance(part, TextPart)

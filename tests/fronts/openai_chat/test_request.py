@@ -174,6 +174,14 @@ def test_fields_without_a_place_upstream_are_dropped_with_a_report(
     )
 
 
+@pytest.mark.parametrize(("tier", "sent"), [("auto", {}), ("default", {"service_tier": "default"})])
+def test_the_default_tier_is_asked_for_and_auto_is_the_default(tier: str, sent: Any) -> None:
+    """`auto` takes the tier of the project's settings, `default` the standard one."""
+    made = read({"service_tier": tier}, protocol_id="openai-chat")
+
+    assert made.request.provider_options == ({"openai": sent} if sent else {})
+
+
 def test_values_that_change_nothing_are_not_reported() -> None:
     """Clients send defaults."""
     fields = {"n": 1, "store": False, "service_tier": "auto", "modalities": ["text"],
