@@ -321,10 +321,17 @@ class Service:
         return RelayRun(self._context, plan)
 
     async def embedded(
-        self, request: EmbeddingRequest, target: UpstreamModel, limits: CallLimits
+        self,
+        request: EmbeddingRequest,
+        target: UpstreamModel,
+        limits: CallLimits,
+        responses: dict[int, EmbeddingResponse],
     ) -> EmbeddingResponse:
-        """Return the vectors of *request* from *target*, in as many requests as it needs."""
-        return await embedded(self._context, target, limits, request)
+        """Return the vectors of *request* from *target*, in as many requests as it needs.
+
+        *responses* gets the response of each, also if another one fails.
+        """
+        return await embedded(self._context, target, limits, request, responses)
 
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
         """Return what the upstream would be sent for *request*."""

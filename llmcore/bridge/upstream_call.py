@@ -25,8 +25,9 @@ from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
-from llmcore.generation.retrieval import embed_many
+from llmcore.generation.retrieval import embedded_in_batches
 from llmcore.generation.retry import RetryPolicy
+from llmcore.generation.unary import UnarySettings
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import LLMError, RequestTimeoutError
@@ -212,26 +213,26 @@ class UpstreamRun:
 
 
 async def embedded(
-    context: RunContext, target: UpstreamModel, limits: CallLimits, request: EmbeddingRequest
+    context: RunContext,
+    target: UpstreamModel,
+    limits: CallLimits,
+    request: EmbeddingRequest,
+    responses: dict[int, EmbeddingResponse],
 ) -> EmbeddingResponse:
     """Return the vectors of *request* from *target*, in as many requests as it needs.
 
-    Raises LLMError.
+    *responses* gets the response of each, also if another one fails. Raises LLMError.
     """
     began_at, deadline = context.health.now(), _deadline(context, limits)
     timeouts = _timeouts(context, target.provider, deadline)
     try:
         with anyio.CancelScope(deadline=deadline):
-            response = await embed_many(
-                request.model,
-                request.inputs,
-                dimensions=request.dimensions,
-                input_type=request.input_type,
-                provider_options=request.provider_options,
+            settings = UnarySettings(
                 max_retries=0 if limits.elsewhere else context.settings.retries,
                 timeout=timeouts,
                 client=context.client,
             )
+            response = await embedded_in_batches(request, responses, settings)
             context.health.succeeded(target, began_at)
             return response
         raise timeouts.expired(_TOTAL, target.provider)

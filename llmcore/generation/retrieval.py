@@ -63,10 +63,23 @@ async def embed_many(
         raise InvalidRequestError("texts is a list of texts: `embed` takes a single one")
     check_concurrency(concurrency)
     fields = request_fields("embed_many", EmbeddingSettings, settings)
-    client = client_of(settings)
     request = EmbeddingRequest(model=model, inputs=tuple(texts), **fields)
+    return await embedded_in_batches(request, {}, settings, concurrency)
+
+
+async def embedded_in_batches(
+    request: EmbeddingRequest,
+    responses: dict[int, EmbeddingResponse],
+    settings: UnarySettings,
+    concurrency: int = 4,
+) -> EmbeddingResponse:
+    """Return the vectors of *request*, sent in as few requests as the provider's limits allow.
+
+    *responses* gets the response of each of them, by its number, also if another one fails. Raises
+    LLMError.
+    """
+    client = client_of(settings)
     requests = batches(request, client.embedding_limits(request))
-    responses: dict[int, EmbeddingResponse] = {}
 
     async def work(numbered: tuple[int, EmbeddingRequest]) -> None:
         number, batch = numbered

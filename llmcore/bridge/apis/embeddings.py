@@ -16,6 +16,7 @@ from llmcore.bridge.response_run import JSON_TYPE, ResponseRun, RunLabels, Whole
 from llmcore.bridge.service import Service
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, Front, ReadEmbeddings
+from llmcore.protocols.embeddings import joined
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingResponse
@@ -79,6 +80,8 @@ class EmbeddingRun:
         self.is_sent = False
         self.first_event_s: float | None = None
         self._response: EmbeddingResponse | None = None
+        self._arrived: dict[int, EmbeddingResponse] = {}
+        """The responses of the requests that this one is sent as, as far as they came."""
 
     @property
     def outcome(self) -> str:
@@ -104,8 +107,8 @@ class EmbeddingRun:
 
     @property
     def response(self) -> LLMResponse:
-        """The model that answered and the tokens, as charges read them."""
-        response = self._response
+        """The model that answered and the tokens, as charges read them: of failed ones, too."""
+        response = self._response or _together(self._arrived)
         return LLMResponse(
             message=Message.assistant(""),
             finish_reason=FinishReason("stop"),
@@ -120,7 +123,7 @@ class EmbeddingRun:
         begun = time.monotonic()
         try:
             response = await self._service.embedded(
-                self._read.request, self.info.upstream, self._limits
+                self._read.request, self.info.upstream, self._limits, self._arrived
             )
         except LLMError as error:
             self.error = error
@@ -147,3 +150,8 @@ class EmbeddingRun:
 
     async def aclose(self) -> None:
         """Do nothing: the requests end with the task that sent them."""
+
+
+def _together(arrived: Mapping[int, EmbeddingResponse]) -> EmbeddingResponse | None:
+    """Return some of a request's responses as one; None if none of them arrived."""
+    return joined(tuple(arrived.values())) if arrived else None
