@@ -315,7 +315,7 @@ class AccessMiddleware:
             _check_reader(caller)
         if self._served.is_free(scope["path"]) or scope["path"].startswith(_UI_PATHS):
             return caller  # the page asks again and again
-        if not _has_own_rate(caller):
+        if not (_has_own_rate(caller) and _may_be_charged(scope)):
             self._check_rate(caller)
         return caller
 
@@ -378,6 +378,11 @@ def _check_origin(origin: str | None, allowed: tuple[str, ...]) -> None:
 def _has_own_rate(caller: Caller) -> bool:
     """Return whether the caller's key has a rate, which its responses are counted against."""
     return caller.key is not None and caller.key.limits.requests_per_minute is not None
+
+
+def _may_be_charged(scope: Scope) -> bool:
+    """Return whether a request may be for a response; those that only read or delete are not."""
+    return scope["type"] == "websocket" or bool(scope["method"] == "POST")
 
 
 def _check_framing(scope: Scope) -> None:

@@ -411,6 +411,35 @@ async def test_embeddings_are_charged_and_held_to_a_budget(
     assert refusal.status_code == 429
 
 
+def failing_later(received: Received) -> Answer:
+    """Answer a vector for each text, or refuse the request once that beside it was answered."""
+    texts = json.loads(received.body)["input"]
+    if "fail" in texts:
+        refusal = refused(500, "broken")
+        return evolve(refusal, script=[1.0, *refusal.script])
+    vectors = [{"index": number, "embedding": [0.5]} for number in range(len(texts))]
+    data = json.dumps({"data": vectors, "usage": {"prompt_tokens": 30}}).encode()
+    return Answer([data], 200, JSON, length=len(data))
+
+
+@pytest.mark.anyio
+async def test_embeddings_that_fail_are_charged_for_the_requests_that_succeeded(
+    settings: GatewaySettings, ledger: Ledger, upstream: Loopback
+) -> None:
+    """Their vectors are lost, but the provider bills them."""
+    upstream.handler = failing_later
+    id_, mine = key_for(ledger, budget_tokens=1_000_000)
+    asking = {"model": "m-1", "input": ["Hi"] * 256 + ["fail"]}  # more than go into one request
+    async with asked(settings) as client:
+        answer = await client.post("/v1/embeddings", json=asking, headers=mine)
+        (row,) = await rows_soon(ledger, 1)
+        spent = await budget(client, id_)
+
+    assert (answer.status_code, len(upstream.received)) == (502, 2)
+    assert (row.outcome, row.input_tokens, row.cost_nano) == ("failed", 30, 30_000)
+    assert spent == {"tokens": 30}
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("relay", [False, True])
 async def test_a_negative_output_limit_reserves_as_much_as_none(
@@ -663,6 +692,34 @@ async def test_rates_of_a_key_are_kept(settings: GatewaySettings, ledger: Ledger
     assert 1 <= int(answers[2].headers["retry-after"]) <= 30
     assert large.status_code == 400
     assert large.json()["error"]["code"] == "request_too_large"
+
+
+@pytest.mark.anyio
+async def test_reads_of_a_key_with_its_own_rate_count_against_that_of_the_gateway(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """Its own rate is that of responses; no key may read without a limit."""
+    _, mine = key_for(ledger, requests_per_minute=10)
+    limited = evolve(settings, limits=evolve(settings.limits, rate_per_minute=2))
+    async with asked(limited) as client:
+        made = [
+            await client.post("/v1/responses", json=body(store=True), headers=mine)
+            for _ in range(3)
+        ]
+        path = f"/v1/responses/{made[0].json()['id']}"
+        reads = [await client.get(path, headers=mine) for _ in range(2)]
+        refused_ones = [
+            await client.get(path, headers=mine),
+            await client.get("/v1/models", headers=mine),
+            await client.delete(path, headers=mine),
+        ]
+        again = await client.post("/v1/responses", json=body(), headers=mine)
+
+    assert [answer.status_code for answer in made] == [200, 200, 200]
+    assert [read.status_code for read in reads] == [200, 200]
+    assert [refusal.status_code for refusal in refused_ones] == [429, 429, 429]
+    assert 1 <= int(refused_ones[0].headers["retry-after"]) <= 30
+    assert again.status_code == 200
 
 
 @pytest.mark.anyio
