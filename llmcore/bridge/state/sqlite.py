@@ -1,7 +1,8 @@
 """Responses kept in a SQLite file, which several processes of one machine may share, or in memory.
 
-The database is bounded: every write makes room for what it writes. The sums that this takes are
-kept in it, so that a write costs the same however many responses there are.
+The database is bounded: every write makes room for what it writes. It deletes responses of the
+owner that has the most, so that none displaces those of owners that have less. The sums that this
+takes are kept in the database, so that a write costs the same however many responses there are.
 """
 
 import math
@@ -73,13 +74,45 @@ create trigger value_removed after delete on named_values begin
     update named_values_held set bytes = bytes - length(old.value);
 end;
 """
+_SHARES = """
+alter table responses add column owner text not null default '';
+create index responses_by_owner on responses (owner, expires);
+create table shares (
+    owner text primary key, entries integer not null, bytes integer not null
+) without rowid;
+create index shares_by_entries on shares (entries);
+create index shares_by_bytes on shares (bytes);
+insert into shares select owner, count(*), sum(size) from responses group by owner;
+create trigger response_added after insert on responses begin
+    update held set entries = entries + 1, bytes = bytes + new.size;
+    insert into shares values (new.owner, 1, new.size) on conflict (owner)
+        do update set entries = entries + 1, bytes = bytes + excluded.bytes;
+end;
+create trigger response_removed after delete on responses begin
+    update held set entries = entries - 1, bytes = bytes - old.size;
+    update shares set entries = entries - 1, bytes = bytes - old.size where owner = old.owner;
+    delete from shares where owner = old.owner and entries <= 0;
+end;
+"""
+"""The sums of each owner. Owners of responses in older files are unknown, and counted as one."""
 LAYOUT: Final = Layout(
-    version=3,
+    version=4,
     names=frozenset({"responses", "items", "secrets"}),
-    tables=_TABLES + _SUMS + _VALUES,
-    upgrades={1: _WITH_SIZES + _SUMS, 2: _VALUES},
+    tables=_TABLES + _SUMS + _VALUES + _SHARES,
+    upgrades={
+        1: _WITH_SIZES + _SUMS + _VALUES + _SHARES,
+        2: _VALUES + _SHARES,
+        3: _SHARES,
+    },
     pragmas=("synchronous = NORMAL",),
 )
+_PUT = "insert into responses (id, data, expires, size, owner) values (?, ?, ?, ?, ?)"
+_EXPIRED = "select id from responses where expires <= ? order by expires limit 1"
+_OLDEST = "select id from responses where id <> ? order by expires limit 1"
+_OLDEST_OF_LARGEST = """
+select id from responses where owner = (select owner from shares order by MEASURE desc limit 1)
+and id <> ? order by expires limit 1
+"""
 _COUNT = "select count(*), coalesce(sum(size), 0) from responses"
 _FORGOTTEN_PER_WRITE = 64
 """The most responses that one write deletes; after a bound is lowered, several writes reach it."""
@@ -97,8 +130,9 @@ class SqliteResponseStore:
 
     Without a *path* it is in the memory of this process, and gone when it is closed.
 
-    Every write deletes expired records, and the oldest ones if a bound is reached. A record that
-    is larger than `max_bytes` on its own is kept until the next one comes.
+    Every write deletes expired records, and if a bound is exceeded the oldest ones of the owner
+    that has the most. A record that is larger than `max_bytes` on its own is kept until the next
+    one comes.
     """
 
     def __init__(
@@ -133,7 +167,7 @@ class SqliteResponseStore:
             raise StateUnavailableError(f"the disk of the response store {path} is full")
 
     async def put(self, record: Record) -> None:
-        """Write *record* and its items in one transaction; the oldest are deleted for space."""
+        """Write *record* and its items in one transaction; others are deleted for space."""
         await self._in_thread(partial(self._put, record))
 
     def _put(self, record: Record) -> None:
@@ -145,14 +179,13 @@ class SqliteResponseStore:
             now = self._clock()
             db.execute("begin immediate")
             _forget(db, record.id)
-            self._make_room(db, size, now)
-            row = (record.id, data, now + self._ttl_s, size)
-            db.execute("insert into responses (id, data, expires, size) values (?, ?, ?, ?)", row)
+            row = (record.id, data, now + self._ttl_s, size, record.owner)
+            db.execute(_PUT, row)
             db.executemany(
                 "insert or replace into items values (?, ?, ?)",
                 [(name, record.id, item) for name, item in items.items()],
             )
-            db.execute("update held set entries = entries + 1, bytes = bytes + ?", (size,))
+            self._make_room(db, record.id, now)
 
         self._locked(write)
 
@@ -294,19 +327,23 @@ class SqliteResponseStore:
             message = f"the response store {place} does not work: {error}"
             raise StateUnavailableError(message) from error
 
-    def _make_room(self, db: sqlite3.Connection, size: int, now: float) -> None:
-        """Delete expired responses, and the oldest ones until *size* more bytes fit."""
-        entries, held = self._held(db)
-        oldest = db.execute(
-            "select id, expires, size from responses order by expires limit ?",
-            (_FORGOTTEN_PER_WRITE,),
-        ).fetchall()
-        for name, expires, its_size in oldest:
-            full = entries >= self._max_entries or held + size > self._max_bytes
-            if not full and expires > now:
+    def _make_room(self, db: sqlite3.Connection, written: str, now: float) -> None:
+        """Delete expired responses, and others than the *written* one until the bounds hold."""
+        for _ in range(_FORGOTTEN_PER_WRITE):
+            row = db.execute(_EXPIRED, (now,)).fetchone() or self._in_excess(db, written)
+            if row is None:
                 return
-            _forget(db, name)
-            entries, held = entries - 1, held - its_size
+            _forget(db, row[0])
+
+    def _in_excess(self, db: sqlite3.Connection, written: str) -> tuple[str] | None:
+        """Return the response to be deleted next because of a bound, if there is one."""
+        entries, size = self._held(db)
+        if entries <= self._max_entries and size <= self._max_bytes:
+            return None
+        measure = "entries" if entries > self._max_entries else "bytes"
+        of_largest = _OLDEST_OF_LARGEST.replace("MEASURE", measure)
+        row: tuple[str] | None = db.execute(of_largest, (written,)).fetchone()
+        return row or db.execute(_OLDEST, (written,)).fetchone()  # its owner has no other one
 
     def _held(self, db: sqlite3.Connection) -> tuple[int, int]:
         """Return the stored totals of responses and their bytes; recount if they are missing."""
@@ -319,9 +356,6 @@ class SqliteResponseStore:
 
 
 def _forget(db: sqlite3.Connection, response_id: str) -> None:
-    """Remove a response, if it is there, and subtract its size."""
-    row = db.execute("select size from responses where id = ?", (response_id,)).fetchone()
-    if row is not None:
-        db.execute("delete from items where response_id = ?", (response_id,))
-        db.execute("delete from responses where id = ?", (response_id,))
-        db.execute("update held set entries = entries - 1, bytes = bytes - ?", row)
+    """Remove a response and its items, if it is there."""
+    db.execute("delete from items where response_id = ?", (response_id,))
+    db.execute("delete from responses where id = ?", (response_id,))

@@ -396,6 +396,76 @@ async def test_the_file_is_bounded_in_size(tmp_path: Path) -> None:
     assert seen == [{"resp_2", "resp_3"}, {"resp_2", "resp_4"}, {"large"}, {"resp_5"}]
 
 
+def of(owner: str, number: int, **changes: Any) -> Record:
+    """Return a record of *owner* without items."""
+    return evolve(RECORD, id=f"{owner}_{number}", owner=owner, items={}, **changes)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("bound", ["max_entries", "max_bytes"])
+async def test_an_owner_displaces_no_responses_of_those_that_have_less(
+    tmp_path: Path, bound: str
+) -> None:
+    """Of one that fills the store, its own oldest ones are deleted first."""
+    path = tmp_path / "state.db"
+    size = len(packed(of("one", 10)))
+    store = sqlite_at(path, **{bound: 8 if bound == "max_entries" else 8 * size + 20})
+    for number in range(10, 13):
+        await store.put(of("two", number))
+    for number in range(10, 60):
+        await store.put(of("one", number))
+    filled = row_ids(path)
+    for number in range(13, 15):
+        await store.put(of("two", number))
+    shared = row_ids(path)
+    await store.put(of("six", 10))
+    with_third = row_ids(path)
+    await store.aclose()
+
+    two = {f"two_{number}" for number in range(10, 13)}
+    assert filled == two | {f"one_{number}" for number in range(55, 60)}
+    assert len({name for name in shared if name.startswith("two")}) == 4
+    assert "six_10" in with_third
+    assert len(with_third) == 8
+
+
+@pytest.mark.anyio
+async def test_the_oldest_goes_where_every_owner_has_one(tmp_path: Path) -> None:
+    """The newest is kept."""
+    path = tmp_path / "state.db"
+    now = [0.0]
+    store = sqlite_at(path, max_entries=3, clock=lambda: now[0])
+    for number in range(9):
+        now[0] += 1
+        await store.put(of(f"owner{9 - number}", 1))
+        assert f"owner{9 - number}_1" in row_ids(path)
+    await store.aclose()
+
+    assert len(row_ids(path)) == 3
+
+
+@pytest.mark.anyio
+async def test_what_owners_have_is_found_by_an_index(tmp_path: Path) -> None:
+    """A write into a full store costs the same however many responses and owners there are."""
+    path = tmp_path / "state.db"
+    store = sqlite_at(path)
+    await store.put(RECORD)
+    await store.aclose()
+    largest = [
+        sqlite_store._OLDEST_OF_LARGEST.replace("MEASURE", measure)
+        for measure in ("entries", "bytes")
+    ]
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        steps = [
+            step[3]
+            for query in (*largest, sqlite_store._OLDEST, sqlite_store._EXPIRED)
+            for step in db.execute(f"explain query plan {query}", ("x",))
+        ]
+
+    assert all("INDEX" in step for step in steps if step.startswith(("SCAN", "SEARCH"))), steps
+    assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
 @pytest.mark.anyio
 async def test_a_bound_that_was_lowered_is_reached(tmp_path: Path) -> None:
     """Over several writes."""
@@ -479,6 +549,8 @@ async def test_records_of_an_older_version_are_readable_and_counted(tmp_path: Pa
     assert row_ids(path) == {"resp_1", "resp_2"}
     await store.put(evolve(RECORD, id="resp_3", items={}))
     assert len(row_ids(path)) == 2
+    await store.keep("value", b"x", 60)
+    assert await store.value("value") == b"x"
     await store.aclose()
 
 
