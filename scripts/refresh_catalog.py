@@ -94,7 +94,7 @@ def records_of(provider: str, models: Iterable[Any], day: date) -> Iterator[Reco
         record = {
             "id": id_,
             "provider": provider,
-            "display_name": model.name or id_,
+            "display_name": model.name,
             "context_window": model.context_window,
             "aliases": aliases,
             "prices": _prices(model, day),
@@ -203,10 +203,10 @@ def merged(records: Iterable[Record], facts: Mapping[str, Record]) -> list[Recor
     for id_, known in facts.items():
         parent = by_id.get(id_) or next((r for r in by_id.values() if id_ in r["aliases"]), None)
         if parent is None:
-            parent = {"id": id_, "provider": known["provider"], "display_name": id_, "aliases": []}
+            parent = {"id": id_, "provider": known["provider"], "aliases": []}
         if parent["id"] != id_:
             parent["aliases"].remove(id_)
-            parent = {**parent, "id": id_, "display_name": id_, "aliases": []}
+            parent = {**parent, "id": id_, "display_name": None, "aliases": []}
         aliases = sorted({*parent["aliases"], *known.get("aliases", ())})
         by_id[id_] = {**parent, **known, "aliases": aliases}
     own = {id_.lower() for id_ in by_id}
@@ -234,8 +234,11 @@ _FIELDS: Final = (
 
 
 def _tidy(record: Record) -> Record:
-    """Return *record* in the order of the fields, without those that are unknown."""
-    return {name: record[name] for name in _FIELDS if record.get(name) not in (None, [])}
+    """Return *record* in the order of the fields, without what is unknown or is its id again."""
+    stated = {name: record[name] for name in _FIELDS if record.get(name) not in (None, [])}
+    if stated.get("display_name") == stated["id"]:
+        del stated["display_name"]
+    return stated
 
 
 def catalog_of(providers: Iterable[Any], facts: Mapping[str, Any], made_from: str) -> Record:

@@ -56,7 +56,7 @@ def _model(entry: JsonValue, where: str) -> ModelInfo:
     if wrong is not None:
         raise ConfigurationError(f"{where}.{wrong} is not valid: {entry[wrong]!r:.80}")
     try:
-        return model_from({"display_name": entry["id"], **entry})
+        return model_from(entry)
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(f"{where} is not valid: {error}", cause=error) from error
 

@@ -56,8 +56,8 @@ def model_at(number: int) -> ModelInfo:
 
 
 def model_from(stored: Record) -> ModelInfo:
-    """Return the model that a record states."""
-    record = dict(stored)
+    """Return the model that a record states; without a `display_name` it is called by its id."""
+    record = {"display_name": stored["id"], **stored}
     prices, released = record.pop("prices", None), record.pop("release_date", None)
     for name in ("aliases", "endpoints", "tool_choice_modes"):
         if name in record:

@@ -83,7 +83,7 @@ CHEAP = price(input=Decimal(1), output=Decimal("2.5"))
 
 
 def test_a_model_becomes_a_record() -> None:
-    """Names that its match spells out are aliases; what is unknown is left out."""
+    """Its match spells out aliases; what is unknown, or is the id again, is left out."""
     match = source.ClauseOr(
         or_=[source.ClauseEquals(equals="M-1"), source.ClauseStartsWith(starts_with="m-1-")]
     )
@@ -92,7 +92,6 @@ def test_a_model_becomes_a_record() -> None:
         {
             "id": "m",
             "provider": "openai",
-            "display_name": "m",
             "prices": {"input": 1, "output": 2.5},
             "aliases": ["m-1"],
         }
@@ -178,12 +177,7 @@ def test_facts_are_laid_over_prices() -> None:
         first["prices"],
         True,
     )
-    assert new == {
-        "id": "new",
-        "provider": "openai",
-        "display_name": "new",
-        "release_date": "2026-11-01",
-    }
+    assert new == {"id": "new", "provider": "openai", "release_date": "2026-11-01"}
 
 
 def test_an_alias_that_is_another_models_id_is_reported() -> None:

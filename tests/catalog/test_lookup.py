@@ -44,6 +44,13 @@ def test_models_that_people_ask_for_are_there(provider: str, model_id: str) -> N
     assert found in list_models(provider)
 
 
+def test_model_without_a_name_of_its_own_is_called_by_its_id() -> None:
+    found = get_model_info("gpt-5-search-api")
+
+    assert found is not None
+    assert found.display_name == "gpt-5-search-api"
+
+
 def test_record_has_limits_capabilities_prices_and_dates_as_values() -> None:
     """Limits, capabilities, prices and dates are values; nothing is a string to be parsed."""
     found = get_model_info("claude-sonnet-4-5")

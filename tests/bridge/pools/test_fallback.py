@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
@@ -174,6 +175,30 @@ def test_retries_go_on_with_the_target_that_is_free_first() -> None:
     assert text_of(answer) == "a at last"
     assert scene.counts == {"a": 2, "b": 1}
     assert 'upstream_fallbacks_total{failed="a",next="b"} 1.0' in metrics
+
+
+def test_a_request_that_waited_for_a_target_takes_another_that_is_free_before_it() -> None:
+    """Both wait for `a`, which takes one at a time and refuses the first of them for longer."""
+    refused_at: list[float] = []
+
+    def refuses_late(received: Received) -> Answer:
+        time.sleep(0.15)
+        return fails(429, headers={"retry-after": "5"})(received)
+
+    def pauses(received: Received) -> Answer:
+        if refused_at and time.monotonic() - refused_at[0] > 0.6:
+            return says("from b")(received)
+        refused_at.append(time.monotonic())
+        return fails(429, headers={"retry-after-ms": "600"})(received)
+
+    a, b = in_turn(fails(429, headers={"retry-after-ms": "300"}), refuses_late), pauses
+    own = {"a": "key = 'k'\nmax_running = 1"}
+    with pooled_gateway(BOTH, own=own, a=a, b=b) as scene, ThreadPoolExecutor() as threads:
+        scene.ask()
+        answers = list(threads.map(lambda _: scene.ask(), range(2)))
+
+    assert list(map(text_of, answers)) == ["from b", "from b"]
+    assert scene.counts == {"a": 2, "b": 3}
 
 
 def test_another_try_of_the_same_target_is_a_retry_and_no_fallback() -> None:
