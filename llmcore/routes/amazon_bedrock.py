@@ -197,7 +197,12 @@ def invoke_path(context: EndpointContext) -> str:
 
 
 _CHAT: Final = openai_chat.make(
-    evolve(COMPATIBLE, service_tiers=tuple(bedrock_converse.SERVICE_TIERS.items()))
+    evolve(
+        COMPATIBLE,
+        service_tiers=tuple(bedrock_converse.SERVICE_TIERS.items()),
+        # https://github.com/ren8k/aws-gpt-oss-samples (`gpt-oss/completion_stream.py`)
+        think_tags=((r".*gpt-oss.*", "reasoning"),),
+    )
 )
 
 

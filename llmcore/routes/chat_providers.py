@@ -308,7 +308,7 @@ class Perplexity(ChatProvider):
             response_formats=frozenset({"json_schema"}),
             unsupported=COMPATIBLE.unsupported | {"seed"},
             stream_usage=False,  # every chunk has the usage so far
-            think_tags=True,  # sonar-reasoning-pro writes its thinking so, before JSON as well
+            think_tags=((".*", "think"),),  # as sonar-reasoning-pro does, before JSON as well
         ),
     )
 

@@ -20,6 +20,8 @@ from llmcore.schema.errors import (
     ServerError,
     StreamError,
 )
+from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta
+from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest, request
@@ -416,3 +418,26 @@ def test_other_apis_follow_a_base_url() -> None:
 
     assert prepare(hello(bedrock.chat("m"))).url == "https://vpc.example/openai/v1/chat/completions"
     assert prepare(hello(bedrock.messages("m"))).url == "https://vpc.example/anthropic/v1/messages"
+
+
+@pytest.mark.parametrize(
+    ("model_id", "deltas"),
+    [
+        (
+            "openai.gpt-oss-120b-1:0",
+            [ReasoningDelta("reasoning_0", "Hm."), TextDelta("text_1", "Done.")],
+        ),
+        ("deepseek.v3.2", [TextDelta("text_0", "<reasoning>Hm.</reasoning>Done.")]),
+    ],
+)
+def test_thinking_of_gpt_oss_stands_in_tags(model_id: str, deltas: list[LLMEvent]) -> None:
+    """Of this model alone: others may be asked for such tags."""
+    protocol = AmazonBedrock(region="eu-west-1").chat_route.protocol
+    message: JsonValue = {"role": "assistant", "content": "<reasoning>Hm.</reasoning>Done."}
+    choice: JsonValue = {"index": 0, "message": message, "finish_reason": "stop"}
+    asked = request(model=Model(model_id, "bedrock"), prompt="Hello")
+
+    events = protocol.whole({"id": "1", "choices": [choice]}, asked)
+
+    found = [event for event in events if isinstance(event, ReasoningDelta | TextDelta)]
+    assert found == deltas

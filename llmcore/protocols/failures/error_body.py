@@ -6,7 +6,8 @@ The shapes, each from its provider's document:
   word, a number or a numeral; some put these fields at the top, some a plain string in `error`
 - Anthropic: `{"type": "error", "error": {"type", "message", "details"}, "request_id"}`
 - Google: `{"error": {"code", "message", "status", "details"}}`, also as a list of one
-- AWS: `{"message" | "Message", "__type"}`; in a stream `{"throttlingException": {"message"}}`
+- AWS: `{"message" | "Message", "__type"}`; in a stream `{"throttlingException": {"message"}}`; of a
+  model that failed also `originalStatusCode` and `originalMessage`
 - Azure: OpenAI's, with `innererror.code`; its gateway: `{"statusCode", "message"}`
 - OpenRouter: `{"error": {"code": 429, "message", "metadata": {"raw", "error_type", "headers"}}}`,
   where `raw` is the body of the provider behind it, often as text, and `headers` state limits
@@ -14,6 +15,7 @@ The shapes, each from its provider's document:
   `{"detail": "..."}`, `{"detail": [{"loc", "msg"}]}`, `{"detail": {"error": "..."}}` (DeepInfra)
 - Baidu, Databricks, Cloudflare: `{"error_code", "error_msg"}`, `{"error_code", "message"}`,
   `{"success": false, "errors": [{"code", "message"}]}`
+- Novita: `{"code": 403, "reason": "NOT_ENOUGH_BALANCE", "message"}`
 - llama.cpp: OpenAI's, with `n_ctx` and `n_prompt_tokens`
 - MiniMax: `{"base_resp": {"status_code": 1004, "status_msg"}}`, also with the status 200; without
   an error the code is 0 (https://platform.minimax.io/docs/api-reference/errorcode)
@@ -222,7 +224,8 @@ def _message(inner: _Fields, outer: _Fields) -> str:
         for name in (*_MESSAGE_NAMES, "error", "errors", "title"):
             words = _words(fields.get(name), _DEPTH)
             if words.strip():
-                return words
+                more = str_or_none(fields.get("originalmessage"))
+                return f"{words}: {more}" if more and more not in words else words
     return ""
 
 
@@ -243,8 +246,11 @@ def _words(value: JsonValue, depth: int) -> str:
 
 # -- codes and status
 
-_CODE_NAMES = ("code", "errorcode", "status", "statuscode", "type", "errortype")
-_STATUS_NAMES = ("code", "status", "statuscode", "rawstatuscode", "httpstatus", "httpstatuscode")
+_CODE_NAMES = ("code", "errorcode", "status", "statuscode", "type", "errortype", "reason")
+_STATUS_NAMES = (
+    *("code", "status", "statuscode", "rawstatuscode", "httpstatus", "httpstatuscode"),
+    "originalstatuscode",
+)
 
 
 def _codes(inner: _Fields, outer: _Fields) -> Iterator[str]:

@@ -224,19 +224,22 @@ _RULES = (
     ),
     _Rule(
         errors.QuotaExceededError,
-        frozenset({_UNKNOWN, 400, 403, 429}),
+        frozenset({_UNKNOWN, 400, 401, 403, 429}),
         _codes(
             "insufficient_quota billing_hard_limit_reached billing_not_active"
             " credit_balance_exhausted organization_spend_limit_exceeded"
             " project_spend_limit_exceeded organization_usage_limit_exceeded"
             " enforced_spend_limit_reached exceeded_current_quota_error Arrearage"
             " ServiceQuotaExceededException 1113 1309 base_resp_1008 AllocationQuota.FreeTierOnly"
-            " AccountOverdueError SetLimitExceeded budget_exceeded"
+            " AccountOverdueError SetLimitExceeded budget_exceeded token_quota_reached CreditsError"
+            " NOT_ENOUGH_BALANCE"
         ),
         _words(
             r"credit balance is too low",
             r"reached your specified (?:workspace )?api usage limits",
-            r"insufficient (?:account )?(?:balance|credits?|funds|quota)",
+            r"(?:insufficient|not enough) (?:account )?(?:balance|credits?|funds|quota)",
+            r"(?:not|n.t) have (?:any |enough )credits",
+            r"(?:daily|monthly) quota (?:is |has been )?(?:reached|exceeded)",
             r"(?:used all available|run out of|out of|no remaining|requires more) credits",
             r"credits are depleted",
             r"balance is insufficient",
@@ -247,21 +250,24 @@ _RULES = (
     ),
     _Rule(
         errors.ContentFilterError,
-        frozenset({_UNKNOWN, 400, 403, 421}),  # 421: Xiaomi MiMo
+        frozenset({_UNKNOWN, 400, 403, 421, 424, 446}),  # Xiaomi MiMo, Cloudflare, Portkey
         _codes(
             "content_filter content_policy_violation moderation_blocked refusal"
             " ResponsibleAIPolicyViolation image_content_policy_violation data_inspection_failed"
             " SensitiveContentDetected InputTextSensitiveContentDetected"
             " OutputTextSensitiveContentDetected InputImageSensitiveContentDetected"
             " OutputImageSensitiveContentDetected"
-            " bio_policy misalignment_policy_violation 1300 1301 base_resp_1026 base_resp_1027"
+            " bio_policy cyber_policy misalignment_policy_violation hooks_failed 1300 1301"
+            " base_resp_1026 base_resp_1027"
         ),
         _words(
             r"content[ _-]?filter",
             r"content (?:management )?policy",
-            r"usage polic(?:y|ies)",
+            r"usage (?:polic(?:y|ies)|guidelines)",
+            r"\bguardrails?\b[^.]{0,60}\b(?:failed|triggered|intervened|blocked)",
+            r"\b(?:prompt|response) blocked",
             r"safety (?:system|filter|reasons)",
-            r"input was flagged",
+            r"(?:input|request|prompt) was flagged",
             r"content exists risk",
             r"inappropriate content",
         ),
@@ -298,7 +304,7 @@ _RULES = (
         errors.NotFoundError,
         frozenset({_UNKNOWN, 400}),
         _codes(
-            "model_not_found DeploymentNotFound invalid_model model_not_supported"
+            "model_not_found DeploymentNotFound invalid_model model_not_supported unknown_model"
             " model_decommissioned"
         ),
         _words(
@@ -306,6 +312,7 @@ _RULES = (
             r"is not a valid model",
             r"model identifier is invalid",
             r"no such model",
+            r"\bunknown model:? [`'\"]?[\w./:@-]+[`'\"]?\Z",
             r"\binvalid model name",
             r"model\b.{0,200} has been (?:decommissioned|deprecated|retired)",
             r"model id .{1,200} with on-demand throughput isn.t supported",
@@ -317,16 +324,24 @@ _RULES = (
         frozenset(code for code, status in _STATUS_OF_CODE.items() if status == 408),
     ),
     _Rule(
+        errors.RateLimitError,  # passed on by servers between with another status
+        frozenset({500}),
+        frozenset(code for code, status in _STATUS_OF_CODE.items() if status == 429)
+        - _codes("slow_down RESOURCE_EXHAUSTED"),
+        _words(r"\brate[ _-]?limit(?:ed|error)?\b", r"too many requests"),
+    ),
+    _Rule(
         errors.OverloadedError,
         frozenset({500}),
         frozenset(code for code, status in _STATUS_OF_CODE.items() if status == 529)
-        | _codes("slow_down"),
+        | _codes("slow_down RESOURCE_EXHAUSTED"),
         _words(
             r"overload",
             r"(?:over|at|no) capacity",
             r"capacity (?:exceeded|available)",
             r"high demand",
             r"too busy",
+            r"resource ?exhausted",
         ),
     ),
 )

@@ -292,6 +292,7 @@ _CODES = frozenset(
         "modelmaxprompttokensexceeded",  # GitHub Copilot
         "tokenlimitexceeded",  # OpenRouter, Glean
         "tokenslimitreached",  # GitHub Models
+        "1261",  # Z.ai
     }
 )
 _OTHER_CODES = frozenset(
@@ -319,13 +320,22 @@ _OVERFLOW = _Wordings(
     r".{0,80}context[ _-](?:length|window|size|limit)",
     r"context[ _-](?:length|window|size|limit)"
     r".{0,80}(?:exceed|however|too (?:long|large)|but |reduce the length|not enough"
-    r"|your request has)",
-    r"but the (?:model |configured )?context (?:length|window|size)",
+    r"|your request has|you requested)",
+    r"but the [\w ]{0,30}(?:context|sequence) (?:length|window|size)",
     r"but model only supports up to \d",
     # The prompt, as such, too long. Anthropic, Bedrock, vLLM, Z.ai, Azure.
     r"\b(?:prompt|input|messages)(?: \([^)]{0,60}\))?(?: is| are)? too long\b",
     r"\bprompt exceeds max(?:imum)? length",
     r"\binput tokens? exceed",
+    # The length of the prompt, or its tokens, against a maximum. TabbyAPI, DeepInfra, Friendli,
+    # AI21, Oracle, Snowflake.
+    r"\b(?:(?:prompt|input)\b(?! (?:image|audio|video|file|array|string))[^.!]{0,60}?"
+    r"\b(?:length|tokens)"
+    r"|tokens\b[^.!]{0,40}?\b(?:prompt|input|messages))\b[^.!]{0,40}?"
+    r"\b(?:exceeds?|exceeded|(?:greater|longer|larger|more) than)\b"
+    r"[^.!]{0,40}?\b(?:max|limit|context)",
+    r"\bmax tokens of \d+ exceeded",
+    r"超长",
     # Token counts against a maximum. Gemini, xAI, Copilot, SGLang, Cohere, watsonx.
     r"token count\b.{0,40}\bexceeds the (?:maximum number of tokens|limit|model)",
     r"maximum prompt length is \d",
@@ -363,7 +373,7 @@ _LIMIT = tuple(
         r"context limit: \d+ \+ \d+ > N",
         r"maximum number of tokens allowed \(N\)",
         r"only supports up to N",
-        r"context (?:length|size|window|limit)(?: is| of)?(?: only)?[ :(]+N",
+        r"context (?:length|size|window|limit)(?: limit)?(?: is| of)?(?: only)?[ :(]+N",
         r"exceeds?(?: the)?(?: configured)? limit of N",
         r"maximum allowed (?:input )?length \(N",
         r"cannot exceed(?: the total tokens limit)? N",
@@ -377,10 +387,12 @@ _LIMIT = tuple(
         r"max input tokens: N",
         r"input length should be \[\d+, ?N\]",
         r"\blimit:? N, (?:used:? [\d,]+, )?requested",
+        r"\bmax(?:imum)?(?:_seq_len| tokens of)?(?: (?!by\b)[a-z]+){0,3}(?: is| just)*[ (]+N",
     )
 )
 _SUM = _Wordings(
     r"context limit: (\d+) \+ (\d+) >",  # Anthropic: input and max_tokens
+    r"passed (\d+) input tokens and requested (\d+) output",  # vLLM
     r"\((\d+) > \d+ - (\d+)\)",  # vLLM: max_tokens and input
     r"given: (\d+) `inputs` tokens and (\d+)",  # TGI: input and max_new_tokens
 )
@@ -402,6 +414,7 @@ _ACTUAL = tuple(
         r"length of prompt_tokens \(N",
         r"keep the first N tokens",
         r"given: N",
+        r"(?:prompt|input)(?: length)? (?:is )?\(?N\b",
     )
 )
 

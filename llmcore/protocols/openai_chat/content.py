@@ -38,6 +38,14 @@ from llmcore.protocols.openai_chat.state import (
     end_arguments,
     open_segment,
 )
+from llmcore.protocols.openai_chat.tagged import (
+    end_marked,
+    flush_partial_tag,
+    is_marked,
+    on_marked,
+    on_tagged_text,
+    without_mark,
+)
 from llmcore.protocols.response_parts import read_logprobs
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import (
@@ -76,6 +84,16 @@ def number_of(choice: NativeObject) -> int:
     return index_or_none(choice.get("index")) or 0
 
 
+def is_rest(state: ChatState, choice: NativeObject) -> bool:
+    """Return whether *choice* is not another response, but has the calls of the first.
+
+    GitHub Copilot sends the text of a message and its calls as two choices.
+    Source: https://github.com/HKUDS/nanobot/pull/1555
+    """
+    holder = object_or_empty(choice.get("message")) or delta_of(choice)
+    return bool(holder.get("tool_calls")) and not state.context.several_choices
+
+
 def is_copy(message: NativeObject, delta: NativeObject) -> bool:
     """Return whether *message* has nothing but what *delta* beside it has.
 
@@ -93,6 +111,8 @@ def on_content(
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
     text = content if isinstance(content, str) else ""
+    if text and is_marked(delta):
+        state, text = on_marked(state, text, events)
     for part in _parts(content):
         state = _on_part(state, part, events)
     logprobs = _logprobs(choice, "content")
@@ -148,72 +168,17 @@ def on_text(
         return state
     if state.context.constrained:
         return replace(state, buffered=PersistentList(text, state.buffered))
-    if state.context.dialect.think_tags and state.mode != "text":
+    if state.context.think_tag and state.mode != "text":
         if state.mode == "reasoning" and "content" not in state.fields:
             state = close_segment(state, events)  # which a field of its own brought, not a tag
-        return _on_tagged_text(state, text, logprobs, events)
+        return on_tagged_text(state, text, logprobs, events)
+    if state.tag:
+        state, text = end_marked(state, text)
+        if not text:
+            return state
     state = open_segment(state, "text", events, fast_field="content")
     events.append(TextDelta(state.segment, text, logprobs))
     return state
-
-
-_OPENING: Final = "<think>"
-_CLOSING: Final = "</think>"
-
-
-def _on_tagged_text(
-    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
-) -> ChatState:
-    """Split text at think tags, which may be cut anywhere between chunks.
-
-    Thinking stands at the head of a response: a tag inside its text is text. White space
-    around the thinking belongs to neither.
-    """
-    text = state.partial_tag + text
-    partial = ""
-    while text:
-        thinking = state.mode == "reasoning"
-        text = text if thinking else text.lstrip()
-        tag = _CLOSING if thinking else _OPENING
-        before, separator, after = text.partition(tag)
-        if not separator:
-            partial = _beginning(text, tag)
-            before = text[: len(text) - len(partial)]
-        if before and not thinking:  # text without a tag is the response
-            state = open_segment(
-                replace(state, partial_tag=""), "text", events, fast_field="content"
-            )
-            events.append(TextDelta(state.segment, text, logprobs))
-            return state
-        if before:
-            events.append(ReasoningDelta(state.segment, before))
-        if not separator:
-            break
-        state = (
-            close_segment(state, events) if thinking else open_segment(state, "reasoning", events)
-        )
-        text = after
-    return state if partial == state.partial_tag else replace(state, partial_tag=partial)
-
-
-def _beginning(text: str, tag: str) -> str:
-    """Return the end of *text* that may be the beginning of *tag*."""
-    for size in range(min(len(tag) - 1, len(text)), 0, -1):
-        if text.endswith(tag[:size]):
-            return tag[:size]
-    return ""
-
-
-def flush_partial_tag(state: ChatState, events: list[LLMEvent]) -> ChatState:
-    """Emit text that looked like the beginning of a tag, at the end of the response."""
-    if not state.partial_tag:
-        return state
-    if state.mode == "reasoning":
-        events.append(ReasoningDelta(state.segment, state.partial_tag))
-    else:
-        state = open_segment(state, "text", events)
-        events.append(TextDelta(state.segment, state.partial_tag))
-    return replace(state, partial_tag="")
 
 
 def on_refusal(
@@ -467,8 +432,8 @@ def on_extra(
     (`chat.Response.process_chunk`).
     """
     extra: NativeObject = {}
-    if object_or_empty(delta.get("extra_content")):
-        extra["extra_content"] = delta["extra_content"]
+    if content := without_mark(object_or_empty(delta.get("extra_content"))):
+        extra["extra_content"] = content
     if str_or_none(delta.get("reasoning_opaque")) is not None:
         extra["reasoning_opaque"] = delta["reasoning_opaque"]
     info = replace(state.info, extra=merge_json(state.info.extra, extra))

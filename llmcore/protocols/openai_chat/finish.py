@@ -11,7 +11,9 @@ https://docs.mistral.ai/api, https://docs.z.ai/api-reference,
 https://api-docs.deepseek.com/api/create-chat-completion.
 """
 
+import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -24,6 +26,7 @@ from llmcore.protocols.openai_chat.models import (
 )
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
+    FINISH_WORDS,
     METADATA_KEY,
     OF_TOKENS,
     PAGES_BESIDE_CHOICES,
@@ -40,7 +43,7 @@ from llmcore.protocols.response_parts import (
     skimmed,
 )
 from llmcore.protocols.tools import are_plain_arguments
-from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
+from llmcore.schema.events import FinishReason, FinishReasonKind, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -73,6 +76,7 @@ def context_of(request: LLMRequest, dialect: ChatDialect) -> ChatStreamContext:
         constrained=forces_call_by_schema(request, dialect),
         tools=frozenset(functions),
         several_choices=_asks_for_several(request),
+        think_tag=dialect.think_tag(request.model_id),
         audio_type=audio_type(request),
     )
 
@@ -94,10 +98,13 @@ def _asks_for_several(request: LLMRequest) -> bool:
 def unwrapped(document: NativeObject) -> NativeObject:
     """Return the chunk or the body in *document*, which is one itself but with a few servers.
 
-    Cline sends whole bodies as `{"data": {"choices": [...]}, "success": true}`.
-    Source: https://github.com/cline/cline/issues/12647
+    Cline sends whole bodies as `{"data": {"choices": [...]}, "success": true}`, Cloudflare's
+    `/ai/run` as `{"result": ..., "success": true}`. Sources:
+    https://github.com/cline/cline/issues/12647,
+    https://developers.cloudflare.com/workers-ai/get-started/rest-api
     """
-    inner = None if document.get("choices") else document.get("data")
+    wrapped = {} if document.get("choices") else document
+    inner = wrapped.get("data") or wrapped.get("result")
     return inner if isinstance(inner, dict) and objects(inner.get("choices")) else document
 
 
@@ -189,10 +196,16 @@ def map_reason(raw: str, *, called: bool) -> FinishReason:
     Calls beside a word that is not listed are the caller's to run too, as the loop of OpenAI's SDK
     (`runTools`) runs all calls of a message, whatever its finish reason.
     """
-    reason = FINISH_REASONS.get(raw.lower().rpartition(": ")[2])
+    reason = _kind_of(raw.lower().rpartition(": ")[2].replace("-", "_"))
     if called and (reason is None or reason == "stop"):
         reason = "tool_calls"
     return FinishReason(reason or "other", raw or None)
+
+
+@lru_cache(maxsize=64)
+def _kind_of(word: str) -> FinishReasonKind | None:
+    known = FINISH_REASONS.get(word)
+    return known or next((kind for words, kind in FINISH_WORDS if re.search(words, word)), None)
 
 
 # -- usage: `prompt_tokens` includes cached tokens, `completion_tokens` reasoning

@@ -171,8 +171,9 @@ class ChatDialect:
     """Whether it may or must go back. `own` is for servers of which nothing is known: they get back
     the thinking that they sent, in the field in which it came. `required` puts the field on every
     assistant message."""
-    think_tags: bool = False
-    """Whether `<think>...</think>` in the text is thinking."""
+    think_tags: tuple[tuple[str, str], ...] = ()
+    """Models (patterns for the whole id; the first that fits counts) that write their thinking at
+    the head of the text, and the name of the tag around it, such as `think`."""
 
     counts_tokens: bool = False
     """Whether `/chat/completions/input_tokens` counts, as with llama.cpp
@@ -213,6 +214,11 @@ class ChatDialect:
             if re.fullmatch(pattern, model):
                 return control
         return self.reasoning_effort
+
+    def think_tag(self, model: str) -> str:
+        """Return the name of the tag around the thinking of *model* in the text; empty if none."""
+        fitting = (tag for pattern, tag in self.think_tags if re.fullmatch(pattern, model))
+        return next(fitting, "")
 
     def thinks_not_when_forced(self, model: str) -> bool:
         """Return whether *model* must not think in order to be forced to call a tool."""

@@ -128,8 +128,16 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "too_many_tool_calls": "error",
     "missing_thought_signature": "error",
 }
-"""`finish_reason`, in lower case. Gemini's endpoint may put one of its words behind another:
-`function_call_filter: MALFORMED_FUNCTION_CALL`."""
+"""`finish_reason`, in lower case with `_` between words. Gemini's endpoint may put one of its words
+behind another: `function_call_filter: MALFORMED_FUNCTION_CALL`."""
+
+FINISH_WORDS: Final[tuple[tuple[str, FinishReasonKind], ...]] = (
+    (r"filter|moderat|guardrail|safety|toxic|sensitive|block", "content_filter"),
+    (r"length|max_|token_limit|context", "length"),
+    (r"error|fail|cancel|abort|timeout|time_limit|unavailable", "error"),
+)
+"""Patterns of finish reasons that are not listed; the first that is found counts. Such as
+`output_guardrail_triggered` (Databricks), `time_limit` and `cancelled` (watsonx)."""
 
 USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "input_tokens": (("prompt_tokens",), ("input_tokens",)),

@@ -62,6 +62,8 @@ class ChatStreamContext(StreamContext, frozen=True, kw_only=True):
     """The names of the request's functions and freeform tools."""
     several_choices: bool = False
     """Whether several choices were asked for."""
+    think_tag: str = ""
+    """The name of the tag around the model's thinking in the text, if it writes one."""
     audio_type: str = "audio/wav"
     """The MIME type of spoken responses."""
 
@@ -220,6 +222,8 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     """How the thinking beside them comes."""
     plain_field: str = ""
     """The field of the thinking of the open segment that came without them."""
+    tag: str = ""
+    """The name of the tag in which the open thinking stands, if it came as text."""
     partial_tag: str = ""
     """Text that may be the beginning of a think tag."""
     buffered: PersistentList | None = None
@@ -282,7 +286,8 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
                 provider_metadata=metadata,
             )
         )
-        state = replace(state, details=None, signature=None, thoughts=Thoughts(), plain_field="")
+        state = replace(state, details=None, signature=None, thoughts=Thoughts())
+        state = replace(state, plain_field="", tag="")
         return replace(state, mode="", fast_field="")
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", fast_field="", text="", citations=None)

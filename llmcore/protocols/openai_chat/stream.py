@@ -31,9 +31,9 @@ from llmcore.protocols.openai_chat.content import (
     delta_of,
     emit_extra,
     flush_audio,
-    flush_partial_tag,
     held_back,
     is_copy,
+    is_rest,
     number_of,
     on_content,
     on_extra,
@@ -70,6 +70,7 @@ from llmcore.protocols.openai_chat.names import (
     REASONING_FIELDS,
 )
 from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_segment
+from llmcore.protocols.openai_chat.tagged import flush_partial_tag
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
 from llmcore.schema import json
@@ -165,7 +166,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     for choice in choices:
         if choice.get("error"):
             return state, (*events, _error(state, choice))
-        if only or number_of(choice) == state.choice:
+        if only or number_of(choice) == state.choice or is_rest(state, choice):
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
@@ -241,7 +242,7 @@ def _on_message(
     state = _on_delta(state, new, choice, events)
     if "content" in repeated and state.mode == "text" and state.texts == 1:
         text = message.get("content")
-        if isinstance(text, str) and not state.context.dialect.think_tags:
+        if isinstance(text, str) and not state.context.think_tag:
             state = replace(state, text=text, fast_field="")
     return on_whole_calls(state, message, events)
 

@@ -61,6 +61,90 @@ def vllm_body(message: str) -> JsonValue:
 
 OVERFLOWS: list[tuple[str, int, JsonValue, int | None, int | None]] = [
     (
+        "tabbyapi",
+        400,
+        {"detail": "Prompt length 5000 is greater than max_seq_len 4096"},
+        4096,
+        5000,
+    ),
+    (
+        "deepinfra, as a failure of the server",
+        500,
+        openai_body(
+            "inference error: Requested input length 40000 exceeds maximum input length 32767", None
+        ),
+        32767,
+        40000,
+    ),
+    (
+        "ai21",
+        422,
+        {
+            "detail": "The total number of tokens in the prompt (300000) exceeds the maximum "
+            "allowed (256000)"
+        },
+        256000,
+        300000,
+    ),
+    (
+        "sambanova",
+        400,
+        openai_body(
+            "Requested generation length 8192 is not possible! The provided prompt is 9000 tokens "
+            "long, so generating 8192 tokens requires a sequence length of 17192, but the maximum "
+            "supported sequence length is just 8192!",
+            None,
+        ),
+        8192,
+        9000,
+    ),
+    (
+        "snowflake",
+        400,
+        {"message": "max tokens of 131072 exceeded", "error_code": "399504"},
+        131072,
+        None,
+    ),
+    (
+        "oracle",
+        400,
+        {
+            "code": "400",
+            "message": "Total number of prompt and completion tokens exceeds the max model length",
+        },
+        None,
+        None,
+    ),
+    ("zai", 400, {"error": {"code": "1261", "message": "Prompt 超长"}}, None, None),
+    (
+        "cloudflare",
+        413,
+        {
+            "errors": [
+                {
+                    "message": "AiError: The estimated number of input and maximum output tokens "
+                    "(9000) exceeded this model context window limit (8192).",
+                    "code": 5021,
+                }
+            ],
+            "success": False,
+        },
+        8192,
+        9000,
+    ),
+    (
+        "vllm, prompt and output",
+        400,
+        openai_body(
+            "You passed 5000 input tokens and requested 100 output tokens. However, the model's "
+            "context length is only 4096 tokens, resulting in a maximum input length of 3996 "
+            "tokens. Please reduce the length of the input prompt.",
+            None,
+        ),
+        4096,
+        5100,
+    ),
+    (
         "siliconflow",
         400,
         {
@@ -735,6 +819,18 @@ def test_an_overflow_in_a_stream_is_recognised_too(body: JsonValue) -> None:
 
 
 NOT_OVERFLOWS: list[tuple[str, int, JsonValue, type[LLMError]]] = [
+    (
+        "audio that is too long",
+        400,
+        openai_body("The input audio length exceeds the maximum of 1500 seconds", None),
+        InvalidRequestError,
+    ),
+    (
+        "an output that is too long",
+        400,
+        openai_body("max_tokens: 9000 > 8192, which is the maximum allowed number of tokens", None),
+        InvalidRequestError,
+    ),
     (
         "a string too long",
         400,

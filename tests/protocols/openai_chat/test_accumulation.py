@@ -391,7 +391,7 @@ def test_a_message_with_the_same_piece_as_the_delta_is_not_the_whole(
 
 def test_think_tags_of_a_repeated_message_are_not_text() -> None:
     """Where thinking stands in the text, a message that repeats it changes nothing."""
-    dialect = evolve(OPENAI, think_tags=True)
+    dialect = evolve(OPENAI, think_tags=((".*", "think"),))
     said = "<think>Hm.</think>Hello"
     chunks = [chunk({"content": said}), _with_message({"content": said})]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmcore.protocols.openai_chat import OPENAI, stream
 from llmcore.protocols.openai_chat.names import merge_details
-from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
+from llmcore.schema.content import ProviderPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ProviderEvent, ReasoningDelta, ToolInputDelta
 from tests.support.wire.chat import ASKED, call, chunk, completion, streamed, whole
@@ -244,7 +244,7 @@ def test_streamed_and_whole_details_are_the_same() -> None:
 
 # -- think tags
 
-TAGGED = evolve(OPENAI, think_tags=True)
+TAGGED = evolve(OPENAI, think_tags=((".*", "think"),))
 
 TAGS: dict[str, tuple[str, str, str]] = {
     "as trained": ("<think>\nHm.\n</think>\n\nDone.", "\nHm.\n", "Done."),
@@ -290,6 +290,88 @@ def test_many_tags_in_one_chunk_are_no_problem() -> None:
     answer = response(streamed([chunk({"content": text}, "stop")], dialect=TAGGED))
 
     assert (len(answer.reasoning or ""), answer.text) == (5_000, "Done.")
+
+
+def test_thinking_in_several_tags_is_one_part() -> None:
+    """Bedrock's server puts tags around each piece; a call ends the thinking, tag or not."""
+    dialect = evolve(OPENAI, think_tags=((".*gpt-4.*", "reasoning"), (".*", "other")))
+    pieces = ["<reasoning>The", "</reasoning>", "<reasoning> user</reasoning>", "Done."]
+    cut = [chunk({"content": "<reasoning>Hm"}), chunk({"tool_calls": [call(0, id="a", name="f")]})]
+
+    answer = response(streamed([*map(_said, pieces), chunk({}, "stop")], dialect=dialect))
+    called = response(streamed([*cut, _said("Now."), chunk({}, "stop")], dialect=dialect))
+
+    assert answer.message.content == (ReasoningPart("The user"), TextPart("Done."))
+    assert [type(part) for part in called.message.content] == [
+        ReasoningPart,
+        ToolCallPart,
+        TextPart,
+    ]
+    assert called.text == "Now."
+
+
+def _said(text: str, **more: Any) -> dict[str, Any]:
+    return chunk({"content": text, **more})
+
+
+# -- thinking that Gemini's endpoints mark
+
+MARK: dict[str, Any] = {"extra_content": {"google": {"thought": True}}}
+SIGNED: dict[str, Any] = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+MARKED: dict[str, list[dict[str, Any]]] = {
+    "in tags": [
+        _said("<thought>Hm, ", **MARK),
+        _said("so", **MARK),
+        _said("</thought>Do"),
+        _said("ne."),
+    ],
+    "in another tag": [_said("<think>Hm, so", **MARK), _said("</think>Done.")],
+    "without tags": [_said("Hm, ", **MARK), _said("so", **MARK), _said("Do"), _said("ne.")],
+    "closed in the last marked piece": [_said("<thought>Hm, so</thought>", **MARK), _said("Done.")],
+    "with the signature of the response": [
+        _said("<thought>Hm, so", **MARK),
+        _said("</thought>Done."),
+        chunk(SIGNED),
+    ],
+}
+
+
+@pytest.mark.parametrize("chunks", MARKED.values(), ids=MARKED.keys())
+def test_marked_text_is_thinking(chunks: list[dict[str, Any]]) -> None:
+    """The mark is not sent back with the message, a signature is."""
+    answer = response(streamed([*chunks, chunk({}, "stop")]))
+
+    assert (answer.reasoning, answer.text) == ("Hm, so", "Done.")
+    native = [part.data for part in answer.message.content if isinstance(part, ProviderPart)]
+    assert native == ([SIGNED] if chunk(SIGNED) in chunks else [])
+
+
+def test_a_call_follows_marked_thinking() -> None:
+    """The closing tag stands beside the call."""
+    calls = {"tool_calls": [{**call(0, id="a", name="f", arguments="{}"), **SIGNED}]}
+    chunks = [_said("<thought>Hm.", **MARK), _said("</thought>", **calls), chunk({}, "stop")]
+
+    answer = response(streamed(chunks))
+
+    assert [type(part) for part in answer.message.content] == [ReasoningPart, ToolCallPart]
+    assert (answer.reasoning, answer.text) == ("Hm.", "")
+
+
+def test_marked_thinking_and_a_whole_message() -> None:
+    """Without tags, nothing tells the two apart: all of it is the response."""
+    tagged = completion({"content": "<thought>Hm.</thought>Done.", **MARK})
+    plain = completion({"content": "Hm. Done.", **MARK})
+
+    assert response(whole(tagged)).message.content == (ReasoningPart("Hm."), TextPart("Done."))
+    assert response(whole(plain)).message.content == (TextPart("Hm. Done."),)
+
+
+def test_marked_thinking_that_is_cut_is_an_error_with_it() -> None:
+    """The thinking before the cut is emitted."""
+    events = streamed([_said("<thought>Hm.", **MARK)], done=False)
+
+    assert ReasoningDelta("reasoning_0", "Hm.") in events
+    assert isinstance(error(events), StreamError)
 
 
 # -- thinking that a server repeats from its beginning

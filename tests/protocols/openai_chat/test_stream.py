@@ -340,6 +340,31 @@ def test_other_choices_are_passed_on(fields: dict[str, Any]) -> None:
     assert sum(isinstance(event, ProviderEvent) for event in events) == 1
 
 
+@pytest.mark.parametrize("index", [None, 0, 1])
+def test_calls_in_a_choice_of_their_own_belong_to_the_response(index: int | None) -> None:
+    """GitHub Copilot splits one message into choices; another text is another response."""
+    document = completion({"content": "Let me look."}, "tool_calls")
+    called = {"message": {"tool_calls": [call(id="a", name="look", arguments="{}")]}}
+    other = {"message": {"content": "Well."}, "index": 2}
+    document["choices"] += [{"index": index, **called, "finish_reason": "tool_calls"}, other]
+
+    events = whole(document)
+    made = response(events)
+
+    assert (made.text, [one.name for one in made.tool_calls]) == ("Let me look.", ["look"])
+    assert [e.data for e in events if isinstance(e, ProviderEvent)] == [{"choice": other}]
+    asked = evolve(ASKED, http=HttpOverlay(body={"n": 3}))
+    assert len(response(whole(document, asked=asked)).tool_calls) == (index != 1)
+
+
+@pytest.mark.parametrize("name", ["data", "result"])
+def test_a_body_inside_an_object_is_read(name: str) -> None:
+    """Cline and Cloudflare put the whole body into a field."""
+    wrapped = {name: completion({"content": "Hello"}), "success": True, "errors": []}
+
+    assert response(whole(wrapped)).text == "Hello"
+
+
 # -- where things come
 
 
@@ -484,6 +509,16 @@ def test_facts_of_the_response_are_kept() -> None:
         ("COMPLETE", "stop"),
         ("TOOL_CALL", "tool_calls"),
         ("TIMEOUT", "error"),
+        ("tool-calls", "tool_calls"),
+        ("content-filter", "content_filter"),
+        ("output_guardrail_triggered", "content_filter"),
+        ("ERROR_TOXIC", "content_filter"),
+        ("max_output_tokens", "length"),
+        ("token_limit", "length"),
+        ("time_limit", "error"),
+        ("cancelled", "error"),
+        ("server_error", "error"),
+        ("stop_token", "other"),
         ("one of next year's", "other"),
     ],
 )
@@ -855,7 +890,7 @@ def test_a_dialect_makes_a_protocol() -> None:
 
 def test_the_state_is_frozen() -> None:
     """A step cannot change the state it was given."""
-    state = stream.initial(ASKED, evolve(OPENAI, think_tags=True))
+    state = stream.initial(ASKED, evolve(OPENAI, think_tags=((".*", "think"),)))
 
     with pytest.raises(AttributeError):
         state.fast_field = "content"  # type: ignore[misc]
