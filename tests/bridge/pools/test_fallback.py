@@ -192,8 +192,11 @@ def test_a_request_that_waited_for_a_target_takes_another_that_is_free_before_it
         return fails(429, headers={"retry-after-ms": "600"})(received)
 
     a, b = in_turn(fails(429, headers={"retry-after-ms": "300"}), refuses_late), pauses
-    own = {"a": "key = 'k'\nmax_running = 1"}
-    with pooled_gateway(BOTH, own=own, a=a, b=b) as scene, ThreadPoolExecutor() as threads:
+    own, settings = {"a": "key = 'k'\nmax_running = 1"}, "[routing]\nretries = 1\n"
+    with (
+        pooled_gateway(BOTH, settings=settings, own=own, a=a, b=b) as scene,
+        ThreadPoolExecutor() as threads,
+    ):
         scene.ask()
         answers = list(threads.map(lambda _: scene.ask(), range(2)))
 

@@ -157,3 +157,18 @@ def test_types_of_http_clients_are_known_where_aiohttp_is_not_installed() -> Non
 
     assert not [module for module in modules if module.partition(".")[0] in ("aiohttp", "httpx")]
     assert not [name for name in named if "." in name]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_an_exception_of_a_given_sessions_own_code_is_not_taken_for_a_closed_client(
+    server: Loopback,
+) -> None:
+    async def trace(*_arguments: object) -> None:
+        raise RuntimeError("a fault of the trace")
+
+    config = aiohttp.TraceConfig()
+    config.on_request_start.append(trace)
+    async with aiohttp.ClientSession(trace_configs=[config]) as session:
+        client = Client(http=session)
+        with pytest.raises(RuntimeError, match="a fault of the trace"):
+            await client.generate(request(model=model_at(server.url), prompt="Hi"))
