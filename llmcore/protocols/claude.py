@@ -31,6 +31,7 @@ _LINES: Final = ("haiku", "sonnet", "opus", "fable", "mythos")
 _ALWAYS_THINKS: Final = ("fable", "mythos")
 
 Version = tuple[int, int]
+_CURRENT: Final[Version] = (5, 0)
 _Block: TypeAlias = dict[str, Any]
 """A native content block."""
 
@@ -85,12 +86,14 @@ def rules_of(name: str) -> ClaudeRules:
 
 
 def _parsed(name: str) -> tuple[str, Version]:
-    """Return line and version; a name without a version is read as a current model."""
+    """Return line and version; a model without a version, or of a new line, is a current one."""
     match = _NAME.search(name)
     line = next((line for line in _LINES if line in name), "")
     if match is None:
-        return line, (4, 6) if line == "mythos" else (5, 0)  # Mythos Preview has no number
-    return line, (int(match["major"]), int(match["minor"] or 0))
+        return line, (4, 6) if line == "mythos" else _CURRENT  # Mythos Preview has no number
+    version = int(match["major"]), int(match["minor"] or 0)
+    is_new = match["line"] not in (None, "instant") and not line
+    return line, max(version, _CURRENT) if is_new else version
 
 
 def _thinking(line: str, version: Version) -> frozenset[str]:

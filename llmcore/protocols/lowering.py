@@ -190,7 +190,7 @@ OPENAI_FIXED_SAMPLING: Final = FixedSampling(
     # https://developers.openai.com/api/docs/guides/deployment-checklist ("when reasoning effort is
     # not none, remove temperature"; from GPT-5.5 on only if requested),
     # https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning ("not supported")
-    always=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
+    always=r"o\d(-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
     unless_off=r"gpt-5\.(\d-(pro|codex)|[5-9]).*|gpt-([6-9]|[12]\d).*",
     with_effort=r"gpt-5\.[1-4].*",
 )
@@ -214,7 +214,7 @@ OPENAI_EFFORTS: Final[Efforts] = (
     # https://developers.openai.com/api/docs/guides/reasoning and .../guides/latest-model;
     # errors of the API: "Unsupported value: 'minimal' is not supported with the 'gpt-5.6-sol'
     # model. Supported values are: 'none', 'low', 'medium', 'high', 'xhigh', and 'max'."
-    (r"o[134](-(?!preview|.*deep-research).*)?", ("low", "medium", "high")),
+    (r"o\d(-(?!preview|.*deep-research).*)?", ("low", "medium", "high")),
     (r"gpt-5(-(mini|nano))?(-\d.*)?", ("minimal", "low", "medium", "high")),
     (r"gpt-5\.1(-\d.*)?", ("none", "low", "medium", "high")),
     (r"gpt-5\.[2-5](-(mini|nano))?(-\d.*)?", ("none", "low", "medium", "high", "xhigh")),

@@ -75,6 +75,7 @@ def test_nearest_effort_is_the_highest_below_or_the_lowest_that_reasons(
         ("gpt-5-mini", "minimal", "minimal", None),
         ("gpt-5", "none", "minimal", "reasoning-not-off"),
         ("o3", "none", "low", "reasoning-not-off"),
+        ("o5-mini", "max", "high", "reasoning-effort-changed"),
         ("gpt-6.1-sol", "none", "low", "reasoning-not-off"),
         ("gpt-6-astra", "minimal", "low", "reasoning-effort-changed"),
         ("gpt-6.2-astra-law", "none", "low", "reasoning-not-off"),

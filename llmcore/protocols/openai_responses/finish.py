@@ -113,8 +113,8 @@ def on_notification(
 # -- the end
 
 _METADATA: Final = (
-    "service_tier", "conversation", "content_filters", "input_transformations", "moderation",
-    "prompt_cache_diagnostics", "tool_usage",
+    "access_programs", "service_tier", "conversation", "content_filters", "input_transformations",
+    "moderation", "prompt_cache_diagnostics", "tool_usage",
 )  # fmt: skip
 """Fields of a response that are neither content nor repeat the request."""
 

@@ -26,6 +26,9 @@ from llmcore.protocols.anthropic_messages.models import rules_of
         ("claude-fable-5", {"adaptive"}),
         ("claude-mythos-preview", {"adaptive"}),
         ("my-claude-deployment", {"disabled", "adaptive"}),
+        ("claude-opus-6", {"adaptive"}),
+        ("claude-saga-1", {"disabled", "adaptive"}),
+        ("claude-instant-1.2", set()),
         ("deepseek-chat", {"enabled", "disabled"}),
     ],
 )

@@ -177,6 +177,7 @@ def test_a_response_in_the_background_is_not_a_response_yet(status: str) -> None
 def test_facts_of_the_response_are_kept_as_metadata() -> None:
     """Facts about it are kept, what repeats the request is not."""
     facts: dict[str, Any] = {
+        "access_programs": {"cyber": "standard"},
         "conversation": {"id": "conv_1"},
         "content_filters": [{"blocked": False}],
         "input_transformations": [{"id": "rs_0", "action": "removed"}],
