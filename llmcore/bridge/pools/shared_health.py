@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.pools.health import HEALTHY, Health
+from llmcore.bridge.pools.health import HEALTHY, Health, is_of_this_clock
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.schema import json
@@ -65,11 +65,13 @@ class SharedHealth:
 
 
 def packed(known: Mapping[str, Health], now: float) -> bytes:
-    """Return *known* as a value of the store, without what is healthy or long past."""
+    """Return *known* as a value of the store, without what is healthy or out of date."""
     bad = {
         name: health
         for name, health in known.items()
-        if health is not HEALTHY and health.free_at > now - _PAST_S
+        if health is not HEALTHY
+        and health.free_at > now - _PAST_S
+        and is_of_this_clock(health, now)
     }
     latest = sorted(bad, key=lambda name: bad[name].free_at, reverse=True)[:_MAX_NAMES]
     value: JsonObject = {name: bad[name].to_json() for name in latest}

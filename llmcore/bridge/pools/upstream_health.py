@@ -1,6 +1,7 @@
 """The state of all upstreams in one worker: their health, and their running responses."""
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +17,13 @@ from llmcore.bridge.pools.health import (
     KEY_REASONS,
     MODEL_REASONS,
     RATE_LIMITED,
+    SET_BACK_S,
     Health,
     after_failure,
     after_success,
     claimed,
     is_of_the_key,
+    is_of_this_clock,
     merged,
     reason_of,
     state_of,
@@ -58,6 +61,8 @@ class UpstreamHealth:
         """When to ask again for upstreams that are full for all workers."""
         self._metrics = metrics
         self._clock = clock
+        self._latest = -math.inf
+        """The time that was read last."""
         self._known: dict[str, Health] = {}
         self._running: Counter[str] = Counter()
         self._limits: dict[str, UpstreamSettings] = {}
@@ -94,8 +99,19 @@ class UpstreamHealth:
     # -- choosing
 
     def now(self) -> float:
-        """Return the current time of the clock that `free_at` uses."""
-        return self._clock()
+        """Return the current time of the clock that `free_at` uses.
+
+        Once that was set back, times of before say nothing, and all of them are forgotten.
+        """
+        now = self._clock()
+        if now < self._latest - SET_BACK_S:
+            self._known.clear()
+            self._full_until.clear()
+            self._rates = {
+                name: per_minute(rate.capacity, now) for name, rate in self._rates.items()
+            }
+        self._latest = now
+        return now
 
     def has_limits(self, target: UpstreamModel) -> bool:
         """Return whether requests to *target* are limited."""
@@ -104,9 +120,9 @@ class UpstreamHealth:
 
     def free_at(self, target: UpstreamModel) -> float:
         """Return when *target* can be asked; a time in the past where it can be now."""
-        known = self._known
+        limited_until, known = self.limited_until(target), self._known
         at = max(known.get(name, HEALTHY).free_at for name in _names(target))
-        return max(at, self.limited_until(target))
+        return max(at, limited_until)
 
     def wait_s(self, target: UpstreamModel) -> float:
         """Return how long a request waits for *target* although no other is free.
@@ -114,7 +130,7 @@ class UpstreamHealth:
         An upstream that is at its limits, has asked for a pause or has an open circuit is left
         alone. One that just failed gets the request: it may work again.
         """
-        now, until = self._clock(), self.limited_until(target)
+        now, until = self.now(), self.limited_until(target)
         for name in _names(target):
             health = self._known.get(name, HEALTHY)
             is_open = state_of(health, now, self._settings) == "open"
@@ -127,13 +143,13 @@ class UpstreamHealth:
 
         To wait for it would not help.
         """
-        now = self._clock()
+        now = self.now()
         known = (self._known.get(name, HEALTHY) for name in _names(target))
         return any(now < health.free_at and health.reason in MODEL_REASONS for health in known)
 
     def limited_until(self, target: UpstreamModel) -> float:
         """Return until when the limits of its settings keep requests from *target*."""
-        now = self._clock()
+        now = self.now()
         limits = self._limits.get(target.provider)
         if limits is None:
             return 0.0
@@ -146,7 +162,7 @@ class UpstreamHealth:
 
     async def enter(self, target: UpstreamModel) -> Slot | None:
         """Count a request to *target* as running; None if its limits allow none now."""
-        now = self._clock()
+        now = self.now()
         if self.limited_until(target) > now:
             return None
         self._running[target.provider] += 1
@@ -160,7 +176,7 @@ class UpstreamHealth:
             raise
         if slot.wait_s:
             self._running[target.provider] -= 1
-            self._full_until[target.provider] = self._clock() + slot.wait_s
+            self._full_until[target.provider] = self.now() + slot.wait_s
             return None
         if bucket := self._rates.get(target.provider):
             bucket.take(1, now)
@@ -183,9 +199,9 @@ class UpstreamHealth:
         reason = reason_of(error)
         if reason is None:
             return
-        name = _names(target)[0 if is_of_the_key(error) else 1]
+        now, name = self.now(), _names(target)[0 if is_of_the_key(error) else 1]
         before = self._known.get(name, HEALTHY)
-        after = after_failure(before, error, self._clock(), self._settings)
+        after = after_failure(before, error, now, self._settings)
         self._set(name, after)
         self._metrics.upstream_failures.labels(target.provider, reason).inc()
         log(
@@ -193,7 +209,7 @@ class UpstreamHealth:
             "upstream_cools_down",
             upstream=name,
             reason=reason,
-            seconds=round(after.free_at - self._clock(), 3),
+            seconds=round(after.free_at - now, 3),
             failures=after.failures,
         )
 
@@ -229,13 +245,14 @@ class UpstreamHealth:
 
     def learn(self, shared: Mapping[str, Health]) -> None:
         """Add the health that other workers have recorded."""
+        now = self.now()
         for name, health in shared.items():
-            if name not in self.changed:
+            if name not in self.changed and is_of_this_clock(health, now):
                 self._known[name] = merged(self.health(name), health)
 
     def measure(self, upstreams: Sequence[str]) -> None:
         """Set the gauge of each of *upstreams*."""
-        now = self._clock()
+        now = self.now()
         down = {
             name.partition("/")[0]
             for name, health in self._known.items()
@@ -246,7 +263,7 @@ class UpstreamHealth:
 
     def report(self, upstreams: Sequence[str]) -> JsonObject:
         """Return the state of *upstreams* and of their models that have failed."""
-        now = self._clock()
+        now = self.now()
         names = [*upstreams, *(name for name in self._known if name not in upstreams)]
         return {name: self._report(name, now) for name in names}
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.bridge.configuration.settings import CoolDownSettings, GatewaySettings, StateSettings
+from llmcore.bridge.configuration.tables import UpstreamSettings
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import Health
@@ -54,6 +55,29 @@ async def test_a_worker_learns_what_another_has_found() -> None:
     assert (three.free_at(A), three.free_at(B)) == (0.0, NOW + 300)
 
 
+async def test_times_of_before_the_clock_was_set_back_are_forgotten() -> None:
+    """Else an upstream that failed for a moment would be left alone for an hour."""
+    store = store_for(GatewaySettings(state=StateSettings(backend="memory")))
+    now = [NOW + 3600]
+    limited = UpstreamSettings(name="b", provider="openai", requests_per_minute=1)
+    one = UpstreamHealth(CoolDownSettings(), Metrics(), [limited], clock=lambda: now[0])
+    one.failed(A, ServerError("x"))
+    assert await one.enter(B) is not None
+    await SharedHealth(one, store).exchange()
+    before = [one.free_at(A) - now[0], one.free_at(B) - now[0]]
+    now[0] = NOW
+    two = worker()
+    await SharedHealth(two, store).exchange()
+    after = [one.free_at(A), one.free_at(B), two.free_at(A)]
+    one.failed(A, ServerError("x"))
+    for health in (one, two):
+        await SharedHealth(health, store).exchange()
+
+    assert before == [5.0, 60.0]
+    assert after == [0.0, 0.0, 0.0]
+    assert two.free_at(A) == NOW + 5
+
+
 class _Racing(SqliteResponseStore):
     """A store in which another worker always writes first, or that cannot be reached."""
 
@@ -90,7 +114,7 @@ healths = st.builds(
     Health,
     free_at=st.floats(NOW, 1e6),
     failures=st.integers(0, 9),
-    failed_at=st.floats(1, 1e6),
+    failed_at=st.floats(1, NOW),
     reason=st.sampled_from(["failing", "rate_limited"]),
 )
 
