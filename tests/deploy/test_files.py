@@ -192,6 +192,7 @@ _CONTAINER: dict[str, Any] = {
 }
 _POD: dict[str, Any] = {
     "automountServiceAccountToken": bool,
+    "enableServiceLinks": bool,
     "terminationGracePeriodSeconds": int,
     "securityContext": {
         "runAsNonRoot": bool,
@@ -287,6 +288,7 @@ def test_the_manifests_fit_together_and_the_image() -> None:
     assert [mount["name"] for mount in container["volumeMounts"]] == [
         volume["name"] for volume in pod["volumes"]
     ]
+    assert pod["enableServiceLinks"] is False  # else OPENBRIDGE_PORT is the Service's address
     pause = float(container["lifecycle"]["preStop"]["exec"]["command"][1])
     assert pod["terminationGracePeriodSeconds"] > pause + 2 * settings.limits.shutdown_s
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):

@@ -101,7 +101,7 @@ class UpstreamHealth:
     def now(self) -> float:
         """Return the current time of the clock that `free_at` uses.
 
-        Once that was set back, times of before say nothing, and all of them are forgotten.
+        Times that were read before it was set back are forgotten.
         """
         now = self._clock()
         if now < self._latest - SET_BACK_S:
