@@ -1,6 +1,8 @@
 """Responses kept in PostgreSQL, which several gateways on several machines share."""
 
+import math
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -25,6 +27,8 @@ _T = TypeVar("_T")
 
 _THREADS: Final = 32
 _FORGOTTEN_PER_WRITE: Final = 64
+_FULL_S: Final = 5.0
+"""How long a store whose disk was full takes no further records."""
 _TABLES: Final = """
 create table if not exists openbridge_responses (
     id text primary key, data bytea not null, expires timestamptz not null
@@ -82,9 +86,12 @@ class PostgresResponseStore:
         self._db = PostgresDatabase(url, setting=setting, tables=_TABLES)
         self._ttl_s = ttl_s
         self._threads = anyio.CapacityLimiter(_THREADS)
+        self._full_until = -math.inf
 
     async def check(self) -> None:
         """Raise StateUnavailableError unless the server answers and can be written to."""
+        if time.monotonic() < self._full_until:
+            raise StateUnavailableError("the disk of the response store (PostgreSQL) is full")
         import psycopg
 
         def check(db: Any) -> None:
@@ -184,6 +191,8 @@ class PostgresResponseStore:
         try:
             return self._db.run(step)
         except (psycopg.Error, OSError) as error:
+            if isinstance(error, psycopg.errors.DiskFull):
+                self._full_until = time.monotonic() + _FULL_S
             reason = reason_of(error)
             message = f"the response store (PostgreSQL) does not answer as it should: {reason}"
             raise StateUnavailableError(message) from error

@@ -22,9 +22,11 @@ from attrs import evolve
 
 from llmcore.bridge.configuration.reading import settings_from
 from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend, StateSettings
+from llmcore.bridge.state import postgres as postgres_store
 from llmcore.bridge.state import redis as redis_store
 from llmcore.bridge.state import sqlite as sqlite_store
 from llmcore.bridge.state.ledger_redis import RedisLedger
+from llmcore.bridge.state.postgres import PostgresResponseStore
 from llmcore.bridge.state.redis import RedisResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import (
@@ -38,6 +40,7 @@ from llmcore.bridge.state.stores import store_for
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.errors import ConfigurationError
 from tests.support.servers.bridge_service import asked, settings_for
+from tests.support.servers.postgres_servers import PostgresServer
 from tests.support.servers.redis_servers import running_redis
 
 RECORD = Record(
@@ -683,6 +686,39 @@ def test_without_a_home_the_path_must_be_given(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Path, "home", nowhere)
     with pytest.raises(ConfigurationError, match="OPENBRIDGE_STATE_PATH"):
         store_for(GatewaySettings(environ={}, state=StateSettings(backend="sqlite")))
+
+
+# -- postgres
+
+FULL_DISK = """
+create function full_disk() returns trigger language plpgsql as
+    $$ begin raise exception 'no room' using errcode = 'disk_full'; end $$;
+create trigger full_disk before insert on openbridge_responses execute function full_disk();
+"""
+
+
+@pytest.mark.anyio
+async def test_a_full_disk_of_postgres_is_known_before_the_next_request(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a moment it is tried again."""
+    import psycopg
+
+    monkeypatch.setattr(postgres_store, "_FULL_S", 1.0)
+    store = PostgresResponseStore(postgres.url, ttl_s=60)
+    await store.check()
+    with psycopg.connect(postgres.url, autocommit=True) as db:
+        db.execute(FULL_DISK)
+        with pytest.raises(StateUnavailableError, match="DiskFull"):
+            await store.put(RECORD)
+        db.execute("drop function full_disk cascade")
+    with pytest.raises(StateUnavailableError, match="disk of the response store"):
+        await store.check()
+    await anyio.sleep(1.1)
+
+    await store.check()
+    await store.put(RECORD)
+    await store.aclose()
 
 
 # -- redis
