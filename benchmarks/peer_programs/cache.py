@@ -1,13 +1,8 @@
-"""With LiteLLM."""
+"""With LangChain."""
 
-import litellm
+from langchain.chat_models import init_chat_model
+from langchain_community.cache import SQLiteCache
 
-litellm.cache = litellm.Cache(type="disk", ttl=3600)
+model = init_chat_model("openai:gpt-5.2", cache=SQLiteCache("answers.db"))
 for _ in range(10):
-    print(
-        litellm.completion(
-            model="gpt-5.2", messages=[{"role": "user", "content": "Name a river."}], caching=True
-        )
-        .choices[0]
-        .message.content
-    )
+    print(model.invoke("Name a river.").text)
