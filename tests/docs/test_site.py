@@ -95,6 +95,25 @@ def test_pages_in_a_browser_have_no_cut_code_and_no_broken_table(
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
+OUT_OF_REACH = """() => [...document.querySelectorAll("article *")].filter(element =>
+  element.scrollWidth > element.clientWidth + 1
+  && ["auto", "scroll"].includes(getComputedStyle(element).overflowX)
+  && element.tabIndex < 0 && !element.querySelector("a, button")
+).map(element => element.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("page", ["settings", "tour", "reference/names"])
+def test_keyboard_reaches_what_scrolls_in_a_narrow_window(
+    site: Path, browser: Any, page: str
+) -> None:
+    view = browser.new_page(viewport={"width": 390, "height": 900})
+    with site_pages.served(site) as url:
+        view.goto(f"{url}{page}/")
+        view.wait_for_function(f"({OUT_OF_REACH})().length === 0", timeout=10_000)
+        assert view.locator("article [tabindex='0']").count() > 0
+    view.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_a_readable_contrast(site: Path, browser: Any, scheme: str) -> None:
     """At least 4.5 to 1 between texts, also of the navigation, and the page (WCAG 2, 1.4.3)."""
