@@ -168,6 +168,7 @@ QUIET = (
     r"stop(_sequences|Sequences)?\[\d\]$",
     r"summary(\[0\](\.text)?)?$|content\[0\]\.text$|input\[1\]\.content(\[0\])?$",
     r"^text\.format$",
+    r"^generationConfig(\.responseModalities(\[0\])?)?$",  # text alone, as every upstream answers
     r"^input\[1\]\.output$",  # of a result without its call, which is reported
 )
 """Fields that may be taken out without a change: what they say is so anyway, or said elsewhere."""

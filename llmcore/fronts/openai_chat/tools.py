@@ -19,7 +19,15 @@ from typing import Any, Final
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
-from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, required, rooted
+from llmcore.fronts.reading import (
+    Fields,
+    cache_ttl_of,
+    read,
+    read_objects,
+    report_lost,
+    required,
+    rooted,
+)
 from llmcore.fronts.tools_as_functions import function_instead, refuse_or_report
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -51,6 +59,9 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
     tools = [_tool(native, path, upstream) for path, native in natives]
     _reject_same_names(tools)
     choice = body.get("function_call" if legacy else "tool_choice")
+    others = ("tool_choice",) if legacy else ("functions", "function_call")
+    unread = [name for name in others if body.get(name) not in (None, [], "auto")]
+    report_lost(unread, f"the tools of the request are its {_field(legacy)}", diagnostics)
     offered, wanted = _chosen(choice, tools)
     searching = _web_search(read(body, _PATH, dict), upstream, diagnostics)
     if isinstance(searching, ToolDefinition) and searching.name in map(_name_of, offered):
@@ -71,8 +82,12 @@ def has_native_tools(body: Fields) -> bool:
     return any(one.get("type") == "custom" for one in chain(objects(body.get("tools")), calls))
 
 
+def _field(legacy: bool) -> str:
+    return "functions" if legacy else "tools"
+
+
 def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:
-    name = "functions" if legacy else "tools"
+    name = _field(legacy)
     return [
         (f"{name}[{number}]", {"type": "function", "function": tool} if legacy else tool)
         for number, tool in enumerate(read_objects(body, name))

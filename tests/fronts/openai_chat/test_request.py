@@ -238,6 +238,29 @@ def test_every_choice_of_tools_is_read_beside_the_switch_for_parallel_calls(
     assert made.parallel_tool_calls == parallel
 
 
+@pytest.mark.parametrize(
+    ("fields", "dropped"),
+    [
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, set()),
+        (
+            {
+                "tools": [{"type": "function", "function": {"name": "f"}}],
+                "functions": [{"name": "g"}],
+                "function_call": {"name": "g"},
+            },
+            {"functions", "function_call"},
+        ),
+        ({"functions": [{"name": "g"}], "tool_choice": "required"}, {"tool_choice"}),
+        ({"functions": [], "function_call": "auto"}, set()),
+    ],
+)
+def test_of_functions_and_tools_the_ones_that_are_not_read_are_reported(
+    fields: Any, dropped: set[str]
+) -> None:
+    """A request has the one or the other."""
+    assert {path for _, path in codes(read(fields))} == dropped
+
+
 def test_functions_of_the_api_before_tools_are_tools_of_one_call() -> None:
     """Such clients read one call."""
     made = read({"functions": [{"name": "f"}], "function_call": {"name": "f"}})
