@@ -84,14 +84,18 @@ def number_of(choice: NativeObject) -> int:
     return index_or_none(choice.get("index")) or 0
 
 
-def is_rest(state: ChatState, choice: NativeObject) -> bool:
-    """Return whether *choice* is not another response, but has the calls of the first.
+def is_rest(state: ChatState, choice: NativeObject, first: NativeObject) -> bool:
+    """Return whether *choice* is not another response, but has the calls of the *first*.
 
     GitHub Copilot sends the text of a message and its calls as two choices.
     Source: https://github.com/HKUDS/nanobot/pull/1555
     """
+    return _has_calls(choice) and not (state.context.several_choices or _has_calls(first))
+
+
+def _has_calls(choice: NativeObject) -> bool:
     holder = object_or_empty(choice.get("message")) or delta_of(choice)
-    return bool(holder.get("tool_calls")) and not state.context.several_choices
+    return bool(holder.get("tool_calls"))
 
 
 def is_copy(message: NativeObject, delta: NativeObject) -> bool:

@@ -166,7 +166,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     for choice in choices:
         if choice.get("error"):
             return state, (*events, _error(state, choice))
-        if only or number_of(choice) == state.choice or is_rest(state, choice):
+        if only or number_of(choice) == state.choice or is_rest(state, choice, choices[0]):
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))

@@ -357,6 +357,18 @@ def test_calls_in_a_choice_of_their_own_belong_to_the_response(index: int | None
     assert len(response(whole(document, asked=asked)).tool_calls) == (index != 1)
 
 
+def test_calls_in_two_choices_are_of_two_responses() -> None:
+    """Nothing in a body tells how many its request asked for."""
+    document = completion({"tool_calls": [call(id="a", name="look", arguments="{}")]})
+    other = {"message": {"tool_calls": [call(id="b", name="wait", arguments="{}")]}, "index": 1}
+    document["choices"].append(other)
+
+    events = whole(document)
+
+    assert [one.name for one in response(events).tool_calls] == ["look"]
+    assert [e.data for e in events if isinstance(e, ProviderEvent)] == [{"choice": other}]
+
+
 @pytest.mark.parametrize("name", ["data", "result"])
 def test_a_body_inside_an_object_is_read(name: str) -> None:
     """Cline and Cloudflare put the whole body into a field."""
