@@ -37,6 +37,8 @@ _REPLY_S = 5.0
 _THREADS = 32
 _AVOIDED_S = 5.0
 """Seconds without further commands after Redis did not answer in time."""
+_FULL_S = 5.0
+"""How long a Redis that had no memory for a record takes no further ones."""
 
 _COMMAND = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: ", re.DOTALL)
 """The text before an error of a pipeline: it quotes the beginning of what was to be stored."""
@@ -75,6 +77,7 @@ class RedisConnections:
             max_connections=_THREADS,
         )
         self._avoided_until = -math.inf
+        self._full_until = -math.inf
 
     def run(self, step: Callable[[Any], _T]) -> _T:
         """Return what *step* returns for the client; StateUnavailableError if Redis fails."""
@@ -93,12 +96,19 @@ class RedisConnections:
         except redis.RedisError as error:
             if isinstance(error, redis.TimeoutError):
                 self._avoided_until = time.monotonic() + _AVOIDED_S
+            if isinstance(error, redis.OutOfMemoryError):
+                self._full_until = time.monotonic() + _FULL_S
             error.args = (_COMMAND.sub("", str(error)),)
             message = f"{self._stored} (Redis) does not answer as it should: {reason_of(error)}"
             raise StateUnavailableError(message) from error
 
     def check(self) -> None:
-        """Raise StateUnavailableError unless Redis answers and can be written to."""
+        """Raise StateUnavailableError unless Redis answers and can be written to.
+
+        There may be room for a small value where there was none for a record.
+        """
+        if time.monotonic() < self._full_until:
+            raise StateUnavailableError(f"the memory of {self._stored} (Redis) is full")
         self.run(lambda redis: redis.set(f"{PREFIX}check", b"", px=1000))
 
     def close(self) -> None:
