@@ -51,13 +51,15 @@ class SharedHealth:
         """Exchange once; return whether no other worker wrote at the same time."""
         health = self._health
         data = await self._store.value(VALUE)
-        shared = unpacked(data)
+        now = health.now()
+        found = unpacked(data).items()
+        shared = {name: other for name, other in found if is_of_this_clock(other, now)}
         health.learn(shared)
         changed = frozenset(health.changed)
         if not changed:
             return True
         own = {name: health.health(name) for name in changed}
-        new = packed({**shared, **own}, health.now())
+        new = packed({**shared, **own}, now)
         if not await self._store.swap(VALUE, data, new, _KEPT_S):
             return False
         health.changed -= {name for name in changed if health.health(name) is own[name]}
@@ -65,13 +67,11 @@ class SharedHealth:
 
 
 def packed(known: Mapping[str, Health], now: float) -> bytes:
-    """Return *known* as a value of the store, without what is healthy or out of date."""
+    """Return *known* as a value of the store, without what is healthy or long past."""
     bad = {
         name: health
         for name, health in known.items()
-        if health is not HEALTHY
-        and health.free_at > now - _PAST_S
-        and is_of_this_clock(health, now)
+        if health is not HEALTHY and health.free_at > now - _PAST_S
     }
     latest = sorted(bad, key=lambda name: bad[name].free_at, reverse=True)[:_MAX_NAMES]
     value: JsonObject = {name: bad[name].to_json() for name in latest}

@@ -23,7 +23,6 @@ from llmcore.bridge.pools.health import (
     after_success,
     claimed,
     is_of_the_key,
-    is_of_this_clock,
     merged,
     reason_of,
     state_of,
@@ -245,9 +244,8 @@ class UpstreamHealth:
 
     def learn(self, shared: Mapping[str, Health]) -> None:
         """Add the health that other workers have recorded."""
-        now = self.now()
         for name, health in shared.items():
-            if name not in self.changed and is_of_this_clock(health, now):
+            if name not in self.changed:
                 self._known[name] = merged(self.health(name), health)
 
     def measure(self, upstreams: Sequence[str]) -> None:
