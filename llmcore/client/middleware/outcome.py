@@ -24,9 +24,8 @@ from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
-from llmcore.schema.usage import Usage, estimated_usage
+from llmcore.schema.usage import Usage, estimated_tokens, estimated_usage
 
-_CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_MEDIA_PART = 1000
 """The approximate tokens of an image or a page."""
 
@@ -80,12 +79,12 @@ def input_tokens_of(request: LLMRequest) -> int:
     text = sum(map(_characters, parts)) + sum(len(part.text) for part in request.system)
     tools = sum(len(json.dumps(codec.to_json(tool))) for tool in request.tools)
     media = sum(1 for part in parts if isinstance(part, ImagePart | AudioPart | DocumentPart))
-    return -(-(text + tools) // _CHARACTERS_PER_TOKEN) + media * _TOKENS_PER_MEDIA_PART
+    return estimated_tokens(text + tools) + media * _TOKENS_PER_MEDIA_PART
 
 
 def output_tokens_of(response: LLMResponse) -> int:
     """Return the approximate tokens of *response*, at four characters each."""
-    return -(-sum(map(_characters, response.message.content)) // _CHARACTERS_PER_TOKEN)
+    return estimated_tokens(sum(map(_characters, response.message.content)))
 
 
 def _characters(part: object) -> int:
