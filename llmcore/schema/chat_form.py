@@ -101,10 +101,12 @@ def content_of(message: Mapping[str, Any]) -> tuple[ContentPart, ...]:
 
 def _unknown(given: Mapping[str, Any], known: Container[str]) -> list[str]:
     """Return the names of the fields that are not *known*, except those that are empty."""
-    return sorted(str(name) for name, value in given.items() if name not in known and _any(value))
+    return sorted(
+        str(name) for name, value in given.items() if name not in known and _is_given(value)
+    )
 
 
-def _any(value: object) -> bool:
+def _is_given(value: object) -> bool:
     return value is not None and not (isinstance(value, list | tuple | Mapping) and not value)
 
 
