@@ -15,6 +15,9 @@ A call comes whole, or in pieces whose places in the arguments are JSON paths (R
     {"functionCall": {"partialArgs": [{"jsonPath": "$.city", "stringValue": "is"}],
                       "willContinue": true}}
     {"functionCall": {}}                                           -> {"city": "Paris"}
+
+A call ends at a piece whose `willContinue` is not true, at the name of another call, and at the end
+of the response. Text and other parts between its pieces do not end it.
 """
 
 import re
@@ -58,6 +61,8 @@ def on_function_call(state: GeminiState, part: NativeObject, events: list[LLMEve
     name = str_or_none(call.get("name"))
     if name is None and state.info.call is not None:
         return _on_more(state, state.info.call, call, events)
+    if part == {"functionCall": {}}:  # the end of a call that has ended
+        return state
     state = end_call(close_segment(state, events), events)
     if name is None:
         return on_unknown(state, part, events)

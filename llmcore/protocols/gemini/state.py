@@ -11,7 +11,8 @@ text it counts in: these two change with every chunk, by one small value. All el
     any            the same kind, not signed     its delta (none for audio)    the same
     any            another kind, or signed       the end of the segment        as from ""
 
-A `TextEnd` waits until the stream ends: only its last chunk states what the text cites.
+A `TextEnd` waits until the stream ends: only its last chunk states what the text cites. A call that
+comes in pieces is open beside the mode; `calls.py` lists what ends it.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,13 @@ import pytest
 from attrs import evolve
 
 from llmcore.schema.content import ToolCallPart, ToolResultPart
-from llmcore.schema.events import ToolInputDelta, ToolInputEnd, ToolInputStart
+from llmcore.schema.events import (
+    ProviderEvent,
+    TextStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
 from llmcore.schema.tools import CustomTool
 from tests.support.wire.gemini import ASKED, call, chunk, piece, pieces, streamed, whole
 from tests.support.wire.protocol import error, response
@@ -147,8 +153,25 @@ def test_the_last_piece_may_end_the_call() -> None:
     assert calls(streamed([*chunks, chunk(finish="STOP")])) == [("f", {"a": "x"})]
 
 
+@pytest.mark.parametrize("last", [{}, {"willContinue": False}, {"willContinue": None}])
+@pytest.mark.parametrize("partial", [{}, {"partialArgs": [piece("$.b", numberValue=1)]}])
+def test_the_last_piece_ends_the_call_before_what_follows(
+    last: dict[str, Any], partial: dict[str, Any]
+) -> None:
+    """With or without arguments of its own; a second last piece adds nothing."""
+    chunks = pieces(piece("$.a", stringValue="x"), **partial, **last)
+    again = chunk({"functionCall": {}})
+    after = [again, chunk({"text": "Done."}), chunk(call("g")), chunk(finish="STOP")]
+    events = streamed([*chunks, *after])
+    kinds = [type(event) for event in events]
+
+    assert calls(events)[0] == ("f", {"a": "x", **({"b": 1} if partial else {})})
+    assert kinds.index(ToolInputEnd) < kinds.index(TextStart)
+    assert ProviderEvent not in kinds
+
+
 def test_a_new_name_ends_the_call_before() -> None:
-    """So do text and the end of the response."""
+    """So does the end of the response."""
     opened = pieces(piece("$.a", stringValue="x"))[:-1]
     events = streamed([*opened, *opened, chunk(call("g")), chunk(finish="STOP")])
 
