@@ -15,7 +15,7 @@ from typing import Protocol
 
 from attrs import field, frozen, validators
 
-from llmcore.routes.event_stream import EventStreamDecoder
+from llmcore.routes.aws_event_stream import EventStreamDecoder
 from llmcore.routes.json_array import JsonArrayDecoder
 from llmcore.routes.ndjson import NdjsonDecoder
 from llmcore.routes.sse import SseDecoder

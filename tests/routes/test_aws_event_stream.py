@@ -1,4 +1,4 @@
-"""AWS event stream: `llmcore/routes/event_stream.py`."""
+"""AWS event stream: `llmcore/routes/aws_event_stream.py`."""
 
 import json
 from struct import pack
