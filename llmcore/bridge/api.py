@@ -27,13 +27,14 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """The client of a request, as far as it is known."""
 
     owner: str
-    """The owner of the responses: a digest of the key, never the key."""
+    """Whose the stored responses are: a digest of the key, never the key. The owner that an issued
+    key was given is in `key.limits`."""
     counted_as: str
     """The name under which the rate of requests is counted."""
     key: IssuedKey | None = None
     """The issued key that was sent; None for a configured one, and without keys."""
     name: str = ""
-    """The name of a client of the configuration file."""
+    """The name of a client of the configuration file; an issued key's is in `key.limits`."""
     is_admin: bool = False
     """Whether the admin key was sent, which is for managing keys alone."""
 
@@ -91,7 +92,7 @@ class Operation:
     """One method of one path."""
 
     name: str
-    """Its name in metrics."""
+    """The label `route` of metrics, and `openbridge.operation` of traces."""
     method: str
     path: str
     """As Starlette writes paths, such as `/responses/{response_id}`."""
@@ -122,3 +123,4 @@ class Api:
     """The prefixes of URLs; each path is served below each prefix."""
     operations: Sequence[Operation]
     error_form: ErrorForm
+    """The form of errors for clients that speak this API, as `Apis.of` finds out, on any path."""

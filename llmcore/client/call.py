@@ -12,6 +12,7 @@
     ended,       no events
     closed
 
+While each read of a stream brings an event, it is `_read_unscoped` that reads, else `_read_stream`.
 Every exit frees the connection, which is reused if the response was read to its end.
 """
 

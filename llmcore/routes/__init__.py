@@ -1,9 +1,9 @@
 """Routes to the models of providers, as values.
 
 In reading order: `endpoint` (where), `auth` (credentials), `framing` (how bytes become frames; its
-decoders are `sse`, `ndjson`, `json_array`, `aws_event_stream`), `transport` (how requests are sent),
-`http_request`, `defaults` (added to every request), `route` (the composition), `provider` (routes
-under one id), `decoding` (from bytes to events), `unary` (routes of calls that one document
+decoders are `sse`, `ndjson`, `json_array`, `aws_event_stream`), `transport` (how requests are
+sent), `http_request`, `defaults` (added to every request), `route` (the composition), `provider`
+(routes under one id), `decoding` (from bytes to events), `unary` (routes of calls that one document
 answers, such as lists of models and batches), `retrieval` (embeddings and reranking), `media`
 (images, transcription, speech). The facades, which configure routes: `base_url`, `sigv4`,
 `github_credentials` and `chat_provider` (what they are made of), `openai`, `anthropic`, `google`,

@@ -10,7 +10,7 @@ import pytest
 from tests.support.servers.loopback import chat_handler, serve
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(
     r"(?:<!-- needs: (?P<needs>[^>]+?) -->\n)?```python\n(?P<code>.*?)```"
     r"(?:\n+```text\n(?P<output>.*?)```)?",

@@ -45,7 +45,7 @@ SERVED: Final[Mapping[str, str]] = {
     GEMINI: "POST /v1beta/models/{model}:generateContent, :streamGenerateContent, :countTokens, "
     ":embedContent and :batchEmbedContents, GET /v1beta/models",
 }
-"""The paths that the error of an unknown path names, by the API that the request speaks."""
+"""The main paths, for the error of an unknown one, by the API that the request speaks."""
 _INSTEAD: Final[Mapping[str, str]] = {
     "conversations": "name the response before by previous_response_id",
     "completions": "send messages to POST /v1/chat/completions",
