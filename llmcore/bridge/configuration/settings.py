@@ -127,7 +127,7 @@ class Limits:
     """The largest body of a request, both as received and decompressed."""
     max_header_bytes: int = _integer("MAX_HEADER_BYTES", 32 * 1024, least=1024)
     body_s: float = _seconds("BODY_SECONDS", 30.0)
-    """The time in which a request's head must arrive, and the same again for its body."""
+    """The time for a request's head to arrive, and again for its body: more, as it comes."""
     send_s: float = _seconds("SEND_SECONDS", 60.0)
     """The longest time in which a client takes none of the bytes that are sent to it."""
     first_event_s: float = _seconds("FIRST_EVENT_SECONDS", 600.0)

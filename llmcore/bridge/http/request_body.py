@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import nullcontext
 from functools import partial
 
 import anyio
@@ -18,6 +17,9 @@ _THREAD_ABOVE_BYTES = 1024 * 1024
 """Larger bodies are parsed in a thread, as compressed ones are, so that streams are not held up."""
 _THREAD_ABOVE_VALUES = 20_000
 """Bodies with more values than this are parsed in a thread, too."""
+
+_LEAST_BYTES_PER_S = 8 * 1024
+"""A body that comes more slowly is given up, as by the MinRate of Apache's RequestReadTimeout."""
 
 _MAX_WINDOW_BYTES = 64 * 1024 * 1024
 """Memory that a zstd frame may ask for."""
@@ -101,9 +103,9 @@ async def read_object(
     *threads* limits how many large bodies are read at once. Without *seconds* it may take any time
     to arrive, as where it is there already.
 
-    Raises FrontError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
-    *limit* bytes (also decompressed), 415 for a content type or coding that we do not read,
-    400 for anything but a JSON object.
+    Raises FrontError: 408 if it takes more than *seconds* to arrive, and one more for each 8 KiB
+    that have arrived, 413 if it is larger than *limit* bytes (also decompressed), 415 for a content
+    type or coding that we do not read, 400 for anything but a JSON object.
     """
     encodings = _encodings(headers)
     _check_type(headers)
@@ -179,10 +181,11 @@ async def _received(
         raise _too_large(limit)
     parts: list[bytes] = []
     size = 0
-    with nullcontext() if seconds is None else anyio.move_on_after(seconds):
+    with anyio.move_on_after(seconds) as scope:
         async for chunk in chunks:
             parts.append(chunk)
             size += len(chunk)
+            scope.deadline += len(chunk) / _LEAST_BYTES_PER_S
             received(len(chunk))
             if size > limit:
                 raise _too_large(limit)
@@ -190,7 +193,8 @@ async def _received(
     raise FrontError(
         status=408,
         code="request_timeout",
-        message=f"the body did not arrive within {seconds:g} seconds",
+        message=f"the body did not arrive in time: {size} bytes of it came, and {seconds:g} "
+        "seconds are allowed, with one more for each 8 KiB",
     )
 
 

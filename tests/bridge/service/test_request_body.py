@@ -148,10 +148,24 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         yield b"{"
         await anyio.sleep(60)
 
-    with pytest.raises(FrontError, match=r"within 0\.05 seconds") as caught:
+    with pytest.raises(FrontError, match=r"0\.05 seconds are allowed") as caught:
         await read_object(stalled(), JSON, limit=1000, seconds=0.05, received=uncounted)
 
     assert caught.value.status == 408
+
+
+@pytest.mark.anyio
+async def test_a_large_body_has_longer_to_arrive() -> None:
+    """A slow line is waited for: each 8 KiB that arrive add a second."""
+
+    async def slow() -> AsyncGenerator[bytes, None]:
+        yield b'{"a": "' + b"x" * 16 * 1024
+        await anyio.sleep(0.2)
+        yield b'"}'
+
+    body = await read_object(slow(), JSON, limit=1 << 20, seconds=0.05, received=uncounted)
+
+    assert body == {"a": "x" * 16 * 1024}
 
 
 @pytest.mark.parametrize(
