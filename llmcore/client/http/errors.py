@@ -33,6 +33,19 @@ _TLS_HINTS: Final = {
     "unable to get local issuer": "; trust its authority with HttpOptions(ca_file=...)",
 }
 """By words of the errors of Python's `ssl`."""
+_PROXY_FAULTS: Final = frozenset({"ProxyError", "ClientHttpProxyError"})
+_PROXY_LOGIN_HINT: Final = "; the proxy needs a name and a password: http://name:password@host:port"
+_PROXY_RULE_HINT: Final = "; the proxy does not allow connections to this address"
+_PROXY_REFUSALS: Final = {
+    "407 ": _PROXY_LOGIN_HINT,
+    "Invalid username/password": _PROXY_LOGIN_HINT,
+    "NO ACCEPTABLE METHODS": _PROXY_LOGIN_HINT,
+    "403 ": _PROXY_RULE_HINT,
+    "not allowed by ruleset": _PROXY_RULE_HINT,
+}
+"""By words of proxies that refuse a tunnel, and would again: statuses, and httpcore's of SOCKS."""
+_CANCELLATIONS: Final = frozenset({"CancelledError", "Cancelled"})
+"""By which anyio ends what exceeds a limit: asyncio's and trio's. Their texts are about scopes."""
 TOO_MANY_FILES: Final = "too_many_open_files"
 """The code of a NetworkError whose reason is a limit of this process, or of its machine."""
 _FILES_HINT: Final = "; let the process open more files (ulimit -n), or send fewer requests at once"
@@ -64,12 +77,21 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
         hint = _LOCAL_HINT if where.hostname in _LOCAL_HOSTS else _CONNECTING_HINT
         hint = "" if _NO_CONNECTION.isdisjoint(names) else hint
         hint = next((text for fault, text in _TLS_HINTS.items() if fault in detail), hint)
+        refusal = _refusal_of_proxy(names, detail)
+        hint = refusal or hint
         is_of_files = _is_of_files(error)
         hint = _FILES_HINT if is_of_files else hint
         message = f"the connection to {target} failed: {detail}{hint}"
         full = TOO_MANY_FILES if is_of_files else None
-        return NetworkError(message, error_code=full, cause=cause)
+        return NetworkError(message, error_code=full, cause=cause, retryable=refusal is None)
     return error
+
+
+def _refusal_of_proxy(names: list[str], detail: str) -> str | None:
+    """Return the hint for a proxy that does not open this tunnel; None for any other fault."""
+    if _PROXY_FAULTS.isdisjoint(names):
+        return None
+    return next((hint for words, hint in _PROXY_REFUSALS.items() if words in detail), None)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -105,4 +127,5 @@ def _detail(error: Exception, names: list[str]) -> str:
         return f"{getattr(error, 'status', '')} {getattr(error, 'message', '')}".strip()
     if "ClientConnectorError" in names:  # its own text has the address of an SSLContext in it
         error = getattr(error, "os_error", error)
-    return next(filter(None, map(str, _chain(error))), type(error).__name__)
+    links = (link for link in _chain(error) if type(link).__name__ not in _CANCELLATIONS)
+    return next(filter(None, map(str, links)), type(error).__name__)

@@ -253,16 +253,30 @@ async def test_proxy_gets_the_password_of_its_url(
     assert "fe@" not in repr(options)
 
 
+@pytest.mark.parametrize(
+    ("refusal", "hint", "retryable"),
+    [
+        ("407 Proxy Authentication Required", "; the proxy needs a name and a password", False),
+        ("403 Forbidden", "; the proxy does not allow connections to this address", False),
+        ("503 Service Unavailable", "", True),
+    ],
+)
 async def test_a_proxy_that_refuses(
-    secure: TlsLoopback, authority: Authority, relay: Proxy
+    secure: TlsLoopback,
+    authority: Authority,
+    relay: Proxy,
+    refusal: str,
+    hint: str,
+    retryable: bool,
 ) -> None:
     """It is an error of the network; the provider was not reached."""
-    relay.refuses = True
+    relay.refusal = refusal
     url = relay.url.replace("://", "://ada:hidden@")
     error = await refused(HttpOptions(ca_file=str(authority.file), proxy=url), secure.url)
 
     assert isinstance(error, NetworkError)
-    assert "407" in error.message
+    assert f"{refusal}{hint}" in error.message
+    assert error.retryable is retryable
     assert "hidden" not in repr(error)
     assert secure.received == []
 
@@ -303,6 +317,8 @@ async def test_a_socks_proxy_that_refuses_is_an_error_of_the_network(plain: Loop
         relay.close()
 
     assert isinstance(error, NetworkError)
+    assert "the proxy needs a name and a password" in error.message
+    assert not error.retryable
     assert "hidden" not in repr(error)
     assert plain.received == []
 

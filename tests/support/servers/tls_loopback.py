@@ -162,7 +162,8 @@ class Proxy:
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.heads: list[str] = []
         """The first lines of what it was asked, with the headers."""
-        self.refuses = False
+        self.refusal = ""
+        """The status and its reason with which it answers each request, if it refuses them."""
         self._context = context
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         threading.Thread(target=self._accept, daemon=True).start()
@@ -209,8 +210,8 @@ class Proxy:
             data += piece
         head, _, rest = data.partition(b"\r\n\r\n")
         self.heads.append(head.decode("latin-1"))
-        if self.refuses:
-            connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+        if self.refusal:
+            connection.sendall(f"HTTP/1.1 {self.refusal}\r\n\r\n".encode())
             return
         method, target, _ = head.split(b" ", 2)
         if method == b"CONNECT":
