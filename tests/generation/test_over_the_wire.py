@@ -124,7 +124,7 @@ async def test_a_silent_server_is_asked_once(server: Loopback, streamed: bool) -
     server.handler = in_turn(Answer(text_of(), headers=SSE), Answer(silence, headers=SSE))
     async with Client() as client:
         await generate(model_at(server.url), "Hi", client=client)  # imports the engine
-    limits = Timeouts(first_event=0.1)
+    limits = Timeouts(first_event=0.5)
     error = await error_of(server, streamed=streamed, timeout=limits, retry_policy=QUICK)
 
     assert isinstance(error, RequestTimeoutError)

@@ -1,6 +1,8 @@
 """Cool-downs that all workers of one store know."""
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 
 import httpx
@@ -16,7 +18,7 @@ from llmcore.bridge.pools.health import Health
 from llmcore.bridge.pools.shared_health import VALUE, SharedHealth, packed, unpacked
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.state.sqlite import SqliteResponseStore
-from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import store_for
 from llmcore.schema.errors import AuthenticationError, RateLimitError, ServerError
 from tests.bridge.configuration.test_reload import wait_for
@@ -34,8 +36,15 @@ def worker() -> UpstreamHealth:
     return UpstreamHealth(CoolDownSettings(), Metrics(), clock=lambda: NOW)
 
 
-async def test_a_worker_learns_what_another_has_found() -> None:
-    store = store_for(GatewaySettings(state=StateSettings(backend="memory")))
+@pytest.fixture
+async def store() -> AsyncIterator[ResponseStore]:
+    """Return one in memory, which is closed after the test."""
+    settings = GatewaySettings(state=StateSettings(backend="memory"))
+    async with aclosing(store_for(settings)) as memory:
+        yield memory
+
+
+async def test_a_worker_learns_what_another_has_found(store: ResponseStore) -> None:
     one, two = worker(), worker()
     one.failed(A, RateLimitError("x", retry_after=40))
     two.failed(B, AuthenticationError("x"))
@@ -55,9 +64,8 @@ async def test_a_worker_learns_what_another_has_found() -> None:
     assert (three.free_at(A), three.free_at(B)) == (0.0, NOW + 300)
 
 
-async def test_times_of_before_the_clock_was_set_back_are_forgotten() -> None:
+async def test_times_of_before_the_clock_was_set_back_are_forgotten(store: ResponseStore) -> None:
     """Else an upstream that failed for a moment would be left alone for an hour."""
-    store = store_for(GatewaySettings(state=StateSettings(backend="memory")))
     now = [NOW + 3600]
     limited = UpstreamSettings(name="b", provider="openai", requests_per_minute=1)
     one = UpstreamHealth(CoolDownSettings(), Metrics(), [limited], clock=lambda: now[0])

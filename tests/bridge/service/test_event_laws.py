@@ -50,6 +50,7 @@ async def replayed(batches: list[tuple[list[str], bool]], after: int) -> tuple[A
     run, received = ReplayRun(others, final, after, front.error), b""
     while data := await run.next_bytes():
         received += data
+    await store.aclose()
     return events, events_of(received)
 
 

@@ -289,6 +289,7 @@ async def test_a_store_that_fails_fails_no_response() -> None:
         stream = cached.through(lambda: EventStream.of(EVENTS))
         assert [event async for event in stream] == EVENTS
         assert cached.state == "miss"
+        await store.aclose()
 
 
 # -- marks for the cache of prompts

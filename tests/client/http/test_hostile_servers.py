@@ -58,6 +58,7 @@ class Raw:
     def __init__(self, first: list[bytes | float], context: ssl.SSLContext | None) -> None:
         self.first = first
         """The response to the first request of the first connection."""
+        self.first_is_sent = threading.Event()
         self.requests: list[int] = []
         self.context = context
         self.connections: list[socket.socket] = []
@@ -92,6 +93,7 @@ class Raw:
                                 connection.sendall(piece)
                             else:
                                 threading.Event().wait(piece)
+                        self.first_is_sent.set()
                     else:
                         connection.sendall(response("second"))
         except OSError:
@@ -132,13 +134,17 @@ EXTRA = {
 }
 
 
-async def texts(url: str, count: int = 2, **options: Any) -> list[str]:
-    """Return what *count* calls in a row are answered."""
+async def texts(
+    url: str, count: int = 2, sent: threading.Event | None = None, **options: Any
+) -> list[str]:
+    """Return what *count* calls in a row are answered, each made once all is *sent*."""
     async with Client(**options) as client:
         found = []
         for _ in range(count):
             result = await client.generate(request(model=model_at(url), prompt="Hi"))
             found.append(result.unwrap().text)
+            if sent is not None:
+                assert await anyio.to_thread.run_sync(sent.wait, 10)
             await anyio.sleep(0.05)
     return found
 
@@ -164,7 +170,7 @@ async def test_bytes_that_come_while_a_connection_is_idle_do_not_answer_the_next
 ) -> None:
     """They come a moment after the response."""
     with raw(response("first"), 0.02, extra) as server:
-        assert await texts(server.url) == ["first", "second"]
+        assert await texts(server.url, sent=server.first_is_sent) == ["first", "second"]
 
     assert server.requests == [1, 2]
 
