@@ -110,7 +110,7 @@ class Chat:
                 note("(Ctrl-D or /exit ends the chat)")
 
     def ask(self, messages: Sequence[Message]) -> None:
-        """Send *messages* and print the response; Ctrl-C stops it, and nothing is stored.
+        """Send *messages* and print the response; Ctrl-C stops it, and its step is not stored.
 
         Calls of tools that need approval are run if the user agrees, and answered by the model.
         """
@@ -122,6 +122,7 @@ class Chat:
         """Continue the conversation with *asked*; return None if that is stopped or fails."""
         printer = ChatPrinter(sys.stdout)
         args = self.options.args
+        stored = len(self._conversation.entries)
         settings: Settings = {
             **asked,
             "system": self._system,
@@ -140,7 +141,9 @@ class Chat:
                 result = stream.result()
         except KeyboardInterrupt:
             printer.close()
-            note("stopped; the question and what came of its response are not kept")
+            began = len(self._conversation.entries) > stored
+            what = "the unfinished step is" if began else "the question and its response are"
+            note(f"stopped; {what} not kept")
             return None
         except LLMError as error:
             printer.close()

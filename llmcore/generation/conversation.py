@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final, Self, Unpack
 
 import anyio.to_thread
@@ -10,13 +11,14 @@ from attrs import evolve
 
 from llmcore.client.environment import provider_over
 from llmcore.client.media_files import load_files
+from llmcore.generation.execution import unanswered
 from llmcore.generation.generate import completed
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
-from llmcore.schema.content import TextPart
+from llmcore.schema.content import TextPart, ToolCallPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind, with_call_hints, with_hints
 from llmcore.schema.messages import Message
@@ -58,16 +60,16 @@ with_conversation_call_hints: Final = with_call_hints(
 @with_conversation_hints
 @with_conversation_call_hints
 class Conversation:
-    """A conversation in a store: each run continues it, and is stored when it is complete.
+    """A conversation in a store, which each run continues.
 
         async with await Conversation.open("chats.db", "trip") as chat:
             print((await chat.generate("openai:gpt-5.2", "Where is Oslo?")).text)
             print((await chat.generate(prompt="And Rome?")).text)
 
-    `Conversation()` is kept in memory. A question is stored in one transaction with everything
-    that follows from it: tool calls, their results and the responses. A run that fails, or is
-    left early, stores nothing. Run one call at a time: a run raises SeqConflictError if another
-    writer appended meanwhile.
+    `Conversation()` is kept in memory. Each step of a run is stored in one transaction when it is
+    complete, with the results of its tools; the first one with the question. A run that fails, or
+    is left early, keeps the steps before; without any, nothing is stored. Run one call at a time: a
+    run raises SeqConflictError if another writer appended meanwhile.
     """
 
     def __init__(
@@ -141,6 +143,11 @@ class Conversation:
         return messages[1:] if messages and messages[0].role == "system" else messages
 
     @property
+    def pending_calls(self) -> tuple[ToolCallPart, ...]:
+        """The calls of tools at the end that have no result, such as those to be approved."""
+        return unanswered(self.messages)
+
+    @property
     def model(self) -> str | None:
         """The model of the last response, as `provider:model`; None before the first.
 
@@ -165,16 +172,14 @@ class Conversation:
         """Send the next question, and store it with what follows. Raises LLMError.
 
         The arguments are those of `llmcore.generate`; `messages` are the new ones. With `approvals`
-        and nothing else to ask, the calls are run for which the last run waits. Without a model
-        it is that of the run before, or of the last stored response. An error of the store has the
-        response as its `partial`.
+        and nothing else to ask, `pending_calls` are run; without anything, a run that stopped after
+        its tools goes on. Without a model it is that of the run before, or of the last stored
+        response. An error of the store has the response as its `partial`.
         """
         plan, question = await anyio.to_thread.run_sync(
             self._plan, "generate", model, prompt, settings
         )
-        result = await completed(plan)
-        await self._keep_run(question, result)
-        return result
+        return await completed(plan, keep=partial(self._keep_run, question))
 
     @with_settings_listed
     def stream(
@@ -185,14 +190,10 @@ class Conversation:
     ) -> StreamResult:
         """Return the events of what `generate` would do with the same arguments.
 
-        The run is stored before its `Finish` is yielded. Local files are read by this call.
+        The last step is stored before `Finish` is yielded. Local files are read by this call.
         """
         plan, question = self._plan("stream", model, prompt, settings)
-
-        async def keep(result: GenerateResult[None]) -> None:
-            await self._keep_run(question, result)
-
-        return StreamResult(Run(plan, live=True), completed=keep)
+        return StreamResult(Run(plan, live=True, keep=partial(self._keep_run, question)))
 
     def _plan(
         self, function: str, model: Model | str | None, prompt: str | None, settings: Settings
@@ -200,13 +201,19 @@ class Conversation:
         """Return the plan of a run after the stored messages, and the new request by itself."""
         if model is None and settings.get("request") is None:
             model = self._last_model or self.model
-        if prompt is None and settings.get("approvals") and not _PROMPT_SETTINGS & settings.keys():
+        may_go_on = settings.get("approvals") or self._stopped_after_tools
+        if prompt is None and may_go_on and not _PROMPT_SETTINGS & settings.keys():
             plan = plan_of(function, model, None, {**settings, "messages": self.messages})
             question = evolve(plan.first_request(), messages=())
         else:
             plan = plan_of(function, model, prompt, settings)
             question = load_files(plan.first_request())
         return plan.with_request(self.asking(question)), question
+
+    @property
+    def _stopped_after_tools(self) -> bool:
+        messages = self.messages
+        return bool(messages) and messages[-1].role == "tool" and not unanswered(messages)
 
     # -- storing
 
@@ -255,9 +262,9 @@ class Conversation:
             raise
         self._entries = tuple(entries)
 
-    async def _keep_run(self, question: LLMRequest, result: GenerateResult[None]) -> None:
-        new = result.messages[len(self.messages) :]
-        await self.keep(question, new, [step.response for step in result.steps])
+    async def _keep_run(self, question: LLMRequest, run: Run) -> None:
+        new = run.messages[len(self.messages) :]
+        await self.keep(question, new, [step.response for step in run.steps])
         self._last_model = question.model
 
 

@@ -3,7 +3,7 @@
 from typing import Unpack
 
 from llmcore.client.call_hints import with_awaited_hints
-from llmcore.generation.loop import ResponseCheck, Run
+from llmcore.generation.loop import ResponseCheck, Run, StepKeeper
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
@@ -24,9 +24,11 @@ async def generate(
     return await completed(plan_of("generate", model, prompt, settings))
 
 
-async def completed(plan: RunPlan, check: ResponseCheck | None = None) -> GenerateResult[None]:
+async def completed(
+    plan: RunPlan, check: ResponseCheck | None = None, keep: StepKeeper | None = None
+) -> GenerateResult[None]:
     """Run *plan* to its end and return the result; *check* validates the response."""
-    run = Run(plan, live=False, check=check)
+    run = Run(plan, live=False, check=check, keep=keep)
     try:
         while await run.next_batch():
             pass

@@ -50,11 +50,21 @@ _Phase: TypeAlias = Callable[["Run"], Awaitable[Sequence[LLMEvent]]]
 ResponseCheck: TypeAlias = Callable[[LLMResponse], str | None]
 """Returns why a response is not valid, or None."""
 
+StepKeeper: TypeAlias = Callable[["Run"], Awaitable[None]]
+"""Awaited whenever the messages of a run have become longer, before the next step."""
+
 
 class Run:
     """A run of a plan. With `live`, it delivers all events; otherwise only the last."""
 
-    def __init__(self, plan: RunPlan, *, live: bool, check: ResponseCheck | None = None) -> None:
+    def __init__(
+        self,
+        plan: RunPlan,
+        *,
+        live: bool,
+        check: ResponseCheck | None = None,
+        keep: StepKeeper | None = None,
+    ) -> None:
         self.steps: list[StepResult] = []
         """The completed steps."""
         self.error: LLMError | None = None
@@ -65,6 +75,7 @@ class Run:
         self._plan = plan
         self._live = live
         self._check = check
+        self._keep_steps = keep
         self._account = RunAccount(plan.limits or RunLimits())
         self._rounds = 0  # of tools
         self._corrections = 0  # times that the model was asked again
@@ -74,6 +85,7 @@ class Run:
         self._spans = RunSpans.of(self._client, self._request)
         self._timeouts = self._client.timeouts_for(self._request, plan.timeout)
         self._messages: tuple[Message, ...] = self._request.messages
+        self._kept = self._messages
         self._controller = AbortController()  # tools get its signal if the caller gave none
         self._deadline = math.inf
         self._phase: _Phase = Run._begin
@@ -161,9 +173,15 @@ class Run:
         while not self.ended:
             with self._spans.current():
                 batch = await self._phase(self)
+            await self._keep_new_messages()
             if batch:
                 return batch
         return ()
+
+    async def _keep_new_messages(self) -> None:
+        if self._keep_steps is not None and self._messages is not self._kept:
+            self._kept = self._messages
+            await self._keep_steps(self)
 
     async def _fail(self, error: LLMError) -> Sequence[LLMEvent]:
         if error.partial is None:
@@ -173,6 +191,7 @@ class Run:
         if isinstance(error, RunLimitError):
             self._keep_finished_tools()
             error.result = self._so_far()
+            await self._keep_new_messages()
         return (ErrorEvent(error),)
 
     # -- phases

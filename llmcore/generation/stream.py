@@ -1,6 +1,6 @@
 """`stream`: the events of a run, including tools."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, NoReturn, Self, Unpack
 
@@ -44,14 +44,8 @@ class StreamResult:
     Nothing is sent before the first event is read.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        *,
-        completed: Callable[[GenerateResult[None]], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._completed = completed  # awaited once, before the last events are yielded
         self._batch: Sequence[LLMEvent] = ()
         self._next = 0
         self._block = AsyncExitStack()  # the task group of `async with`
@@ -100,7 +94,7 @@ class StreamResult:
 
     async def __anext__(self) -> LLMEvent:
         if self._next >= len(self._batch):
-            self._batch, self._next = await self._read(), 0
+            self._batch, self._next = await self._run.next_batch(), 0
             if not self._batch:
                 if self._run.error is not None:
                     raise self._run.error
@@ -136,16 +130,9 @@ class StreamResult:
     async def result(self) -> GenerateResult[None]:
         """Read the rest and return the result of the run; raises its error."""
         self._batch, self._next = (), 0
-        while await self._read():
+        while await self._run.next_batch():
             pass
         return self._run.result()
-
-    async def _read(self) -> Sequence[LLMEvent]:
-        batch = await self._run.next_batch()
-        if self._completed is not None and self._run.complete:
-            completed, self._completed = self._completed, None
-            await completed(self._run.result())
-        return batch
 
     async def response(self) -> LLMResponse:
         """Read the rest and return the last response; raises the run's error."""

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from llmcore.generation import conversation as asynchronous
 from llmcore.generation.stream import stream as asynchronous_stream
-from llmcore.schema.content import TextPart
+from llmcore.schema.content import TextPart, ToolCallPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.sessions.contract.entries import MessageEntry
@@ -79,6 +79,11 @@ class Conversation:
         return self.asynchronous.messages
 
     @property
+    def pending_calls(self) -> tuple[ToolCallPart, ...]:
+        """The calls of tools at the end that have no result, such as those to be approved."""
+        return self.asynchronous.pending_calls
+
+    @property
     def model(self) -> str | None:
         """The model of the last response, as `provider:model`; None before the first."""
         return self.asynchronous.model
@@ -90,6 +95,6 @@ class Conversation:
     def stream(self, *args: Any, **settings: Any) -> StreamResult:
         """Return the events of what `generate` would do with the same arguments.
 
-        The run is stored before its `Finish` is yielded.
+        The last step is stored before `Finish` is yielded.
         """
         return StreamResult(self.asynchronous.stream(*args, **settings))

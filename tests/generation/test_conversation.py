@@ -6,6 +6,8 @@ import pytest
 
 from llmcore import Client, Conversation, ImagePart, Message, OpenAI, tool
 from llmcore.client.environment import provider_over
+from llmcore.generation.limits import RunLimitError, RunLimits
+from llmcore.generation.settings import Settings
 from llmcore.schema.content import ToolResultPart
 from llmcore.schema.errors import InvalidRequestError, LLMError, ServerError
 from llmcore.sessions.contract.run_rules import check_run
@@ -181,7 +183,7 @@ def test_name_of_a_provider_has_the_api_unless_it_is_the_usual_one(
 
 
 @pytest.mark.anyio
-async def test_a_failed_or_abandoned_run_stores_nothing() -> None:
+async def test_run_that_fails_or_is_left_in_its_first_step_stores_nothing() -> None:
     """Asking again asks the same."""
     fake = FakeModel(ServerError("down"), ["Hel", Delay(60), "lo"])
     chat = await Conversation.open(MemoryStore(), "trip")
@@ -191,6 +193,88 @@ async def test_a_failed_or_abandoned_run_stores_nothing() -> None:
         await anext(stream)
 
     assert (chat.entries, chat.messages, chat.model) == ((), (), None)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_run_that_fails_after_tools_keeps_their_step_and_goes_on_without_a_prompt(
+    *, streamed: bool
+) -> None:
+    """The results of tools are stored, and the tools do not run again."""
+    fake = FakeModel([call("get_weather", {"city": "Oslo"})], ServerError("down"), "Sunny.")
+    store = MemoryStore()
+    chat = await Conversation.open(store, "trip")
+
+    async def run(prompt: str | None) -> str:
+        settings: Settings = {"tools": [get_weather], "client": fake.client, "max_retries": 0}
+        if streamed:
+            return (await chat.stream(fake.model, prompt, **settings).result()).text
+        return (await chat.generate(fake.model, prompt, **settings)).text
+
+    with pytest.raises(ServerError, match="down"):
+        await run("Weather?")
+    chat = await Conversation.open(store, "trip")
+    assert [message.role for message in chat.messages] == ["user", "assistant", "tool"]
+    assert await run(None) == "Sunny."
+    assert [message.role for message in fake.requests[-1].messages] == ["user", "assistant", "tool"]
+
+    with pytest.raises(InvalidRequestError, match="prompt"):
+        await run(None)
+
+
+@pytest.mark.anyio
+async def test_approved_call_is_not_run_again_after_the_run_with_its_approval_failed() -> None:
+    deleted: list[str] = []
+
+    @tool(needs_approval=True)
+    def delete(name: str) -> str:
+        deleted.append(name)
+        return f"{name} is gone"
+
+    fake = FakeModel([call("delete", {"name": "a"})], ServerError("down"), "Done.")
+    chat = await Conversation.open(MemoryStore(), "tidy")
+    settings: Settings = {"tools": [delete], "client": fake.client, "max_retries": 0}
+    await chat.generate(fake.model, "Delete a.", **settings)
+    assert [pending.name for pending in chat.pending_calls] == ["delete"]
+
+    decisions = {pending.id: True for pending in chat.pending_calls}
+    approving: Settings = {**settings, "approvals": decisions}
+    with pytest.raises(ServerError, match="down"):
+        await chat.generate(fake.model, **approving)
+    assert (chat.pending_calls, deleted) == ((), ["a"])
+    assert (await chat.generate(fake.model, **settings)).text == "Done."
+    assert deleted == ["a"]
+
+
+@pytest.mark.anyio
+async def test_stream_left_after_tools_keeps_their_step() -> None:
+    fake = FakeModel([call("get_weather", {"city": "Oslo"})], ["Sun", Delay(60), "ny."])
+    chat = await Conversation.open(MemoryStore(), "trip")
+    async with chat.stream(
+        fake.model, "Weather?", tools=[get_weather], client=fake.client
+    ) as stream:
+        async for _ in stream.text_stream:
+            break
+
+    assert [message.role for message in chat.messages] == ["user", "assistant", "tool"]
+
+
+@pytest.mark.anyio
+async def test_run_over_its_limit_keeps_what_its_error_has() -> None:
+    fake = FakeModel([call("get_weather", {"city": "Oslo"})])
+    chat = await Conversation.open(MemoryStore(), "trip")
+    with pytest.raises(RunLimitError) as raised:
+        await chat.generate(
+            fake.model,
+            "Weather?",
+            tools=[get_weather],
+            client=fake.client,
+            limits=RunLimits(tool_calls=0),
+        )
+
+    assert raised.value.result is not None
+    assert chat.messages == raised.value.result.messages
+    assert [pending.name for pending in chat.pending_calls] == ["get_weather"]
 
 
 @pytest.mark.anyio
