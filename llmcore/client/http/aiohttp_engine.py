@@ -9,6 +9,7 @@ import base64
 import functools
 import io
 import select
+import socket
 import sys
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -363,7 +364,9 @@ class _Request(aiohttp.ClientRequest):
 def _new_session(socket: str | None) -> aiohttp.ClientSession:
     kept: dict[str, Any] = {"limit": 0, "keepalive_timeout": engine.IDLE_SECONDS}
     connector: aiohttp.BaseConnector = (
-        aiohttp.TCPConnector(**kept) if socket is None else aiohttp.UnixConnector(socket, **kept)
+        aiohttp.TCPConnector(**kept, socket_factory=_probed_socket)
+        if socket is None
+        else aiohttp.UnixConnector(socket, **kept)
     )
     make: Any = functools.partial(_Connection, loop=asyncio.get_running_loop())
     connector._factory = make  # noqa: SLF001  (aiohttp has no public setting for it)
@@ -374,6 +377,14 @@ def _new_session(socket: str | None) -> aiohttp.ClientSession:
         max_line_size=_MAX_FIELD_BYTES,
         max_field_size=_MAX_FIELD_BYTES,
     )
+
+
+def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket with the options of all connections."""
+    opened = socket.socket(*address[:3])
+    for option in engine.SOCKET_OPTIONS:
+        opened.setsockopt(*option)
+    return opened
 
 
 # -- requests -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ An engine belongs to one event loop. Redirects, the choice of the engine and the
 proxy are made above it, in `transport`.
 """
 
+import socket
 from typing import Final, Protocol
 
 from llmcore.client.transport import Exchange
@@ -15,6 +16,22 @@ MAX_IDLE_CONNECTIONS: Final = 100
 """The most idle connections that are kept for later requests."""
 IDLE_SECONDS: Final = 5.0
 """How long idle connections are kept. Many servers close theirs soon after."""
+
+
+_PROBES: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPALIVE": 60, "TCP_KEEPINTVL": 60, "TCP_KEEPCNT": 5}
+"""Options by their names; systems have some of them. macOS calls the first one TCP_KEEPALIVE."""
+SOCKET_OPTIONS: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, n), v)
+        for n, v in _PROBES.items()
+        if hasattr(socket, n)
+    ),
+)
+"""A silent connection is probed each minute, with the values of Anthropic's SDK.
+
+Networks forget a connection that carries nothing for some minutes, as while a model thinks.
+"""
 
 
 class HttpResponse(Exchange, Protocol):

@@ -12,6 +12,8 @@ import anyio
 import httpcore
 import sniffio
 
+from llmcore.client.http import engine
+
 _MAX_READ_BYTES: Final = 256 * 1024
 """The size of asyncio's reads, so that nothing is left over in anyio's buffer."""
 
@@ -134,8 +136,9 @@ class TrackedNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> TrackedStream:
         """Connect to a host."""
+        options = (*engine.SOCKET_OPTIONS, *(socket_options or ()))
         return await self._tracked(
-            await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+            await self._inner.connect_tcp(host, port, timeout, local_address, options)
         )
 
     async def connect_unix_socket(

@@ -38,7 +38,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.support.programs.open_sockets import needs_proc, open_sockets, port_of
+from tests.support.programs.open_sockets import is_open_to, needs_proc, open_sockets, port_of
 from tests.support.programs.packages import without
 from tests.support.servers.loopback import (
     Answer,
@@ -209,6 +209,32 @@ async def test_a_limit_for_reads_ends_with_its_response(server: Loopback) -> Non
             assert (await client.stream(wanted).result()).unwrap().text == "Hello"
 
     assert server.connections == 1
+
+
+@needs_proc
+@pytest.mark.parametrize("proxied", [False, True])
+async def test_a_silent_connection_is_probed_each_minute(server: Loopback, proxied: bool) -> None:
+    """Networks forget a connection that carries nothing while a model thinks."""
+    names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
+    probed: list[tuple[int, ...]] = []
+
+    def look(received: Received) -> Answer:
+        for file in map(int, os.listdir("/proc/self/fd")):
+            if is_open_to(port_of(server), file):
+                with socket.socket(fileno=os.dup(file)) as found:
+                    kept = found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+                    options = [getattr(socket, name) for name in names]
+                    values = [found.getsockopt(socket.IPPROTO_TCP, one) for one in options]
+                    probed.append((kept, *values))
+        return chat_handler(received)
+
+    server.handler = look
+    options = HttpOptions(proxy=server.url) if proxied else None
+    async with Client(http=options) as client:
+        url = "http://provider.invalid" if proxied else server.url
+        (await client.generate(request(model=model_at(url), prompt="Hi"))).unwrap()
+
+    assert probed == [(1, 60, 60, 5)]
 
 
 async def test_a_proxy_that_stays_silent_is_a_timeout() -> None:

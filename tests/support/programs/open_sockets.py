@@ -17,10 +17,11 @@ def open_sockets(port: int) -> int:
 
     The table of the whole system, /proc/net/tcp, takes 10 ms to read after thousands of tests.
     """
-    return sum(_is_open_to(port, int(name)) for name in os.listdir(_OPEN_FILES))
+    return sum(is_open_to(port, int(name)) for name in os.listdir(_OPEN_FILES))
 
 
-def _is_open_to(port: int, descriptor: int) -> bool:
+def is_open_to(port: int, descriptor: int) -> bool:
+    """Return whether a file of this process is such a socket."""
     try:
         if not os.readlink(_OPEN_FILES / str(descriptor)).startswith("socket:"):
             return False
