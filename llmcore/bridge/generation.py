@@ -15,7 +15,7 @@ from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import further_models, no_model
 from llmcore.bridge.pools.affinity import conversation_of
-from llmcore.bridge.relay import RelayPlan
+from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.relayed_request import holds_sealed_state
 from llmcore.bridge.response_run import ResponseRun, RunLabels
 from llmcore.bridge.savings import (
@@ -25,10 +25,10 @@ from llmcore.bridge.savings import (
     with_prompt_cache_marks,
 )
 from llmcore.bridge.service import Service, new_id
-from llmcore.bridge.translated_run import ResponsePlan, StoredResponse
+from llmcore.bridge.translated_run import ResponsePlan, StoredResponse, TranslatedRun
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.fronts.encoding import COMMENT_FRAME
-from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.errors import FrontError, forbidden, invalid
 from llmcore.fronts.front import (
     ClientRequest,
     Front,
@@ -156,10 +156,7 @@ class Generation(Generic[Read]):
             return routing
         for name in (routing.model, *further_models(request.body)):
             if not allows(caller, self._service.names.plain(name)):
-                message = f"this key does not allow the model {name!r}"
-                raise FrontError(
-                    status=403, message=message, type="permission_error", code="model_not_allowed"
-                )
+                raise forbidden(f"this key does not allow the model {name!r}", "model_not_allowed")
         return routing
 
     async def chosen(self, request: ClientRequest, caller: Caller) -> ChosenModel:
@@ -231,7 +228,7 @@ class Generation(Generic[Read]):
             diagnostics=call.diagnostics,
             read=partial(self._read_now, request, upstream),
         )
-        return self._service.relay(plan)
+        return RelayRun(self._service.context, plan)
 
     def _read_now(self, request: ClientRequest, upstream: Upstream) -> LLMRequest:
         return self.front.read(request, upstream).unwrap().request
@@ -288,7 +285,7 @@ class Generation(Generic[Read]):
             cached=cached,
             diagnostics=call.diagnostics,
         )
-        return self._service.run(plan)
+        return TranslatedRun(self._service.context, plan)
 
     def encoding(self, request: ClientRequest) -> StreamEncoding:
         """Return how events become bytes, with the heartbeat that is configured."""

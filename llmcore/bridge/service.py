@@ -28,22 +28,13 @@ from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.pools.shared_health import SharedHealth
 from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.relayed_request import RelayedRequest
 from llmcore.bridge.reload import ReadSettings, Reloader
-from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
-from llmcore.bridge.translated_run import ResponsePlan, TranslatedRun
 from llmcore.bridge.upstream import Upstreams
-from llmcore.bridge.upstream_call import (
-    CallLimits,
-    RunContext,
-    embedded,
-    retry_policy,
-    total_deadline,
-)
+from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.loop_task import LoopTask
 from llmcore.client.transport import Transport
@@ -52,7 +43,6 @@ from llmcore.fronts.front import ClientRequest, Upstream
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import AuthenticationError, LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
@@ -147,7 +137,7 @@ class Service:
             partial(_upstream_of, upstreams, self.policy)
         )
         self._relayed: dict[int, tuple[Model, RelayedRequest]] = {}
-        self._context = RunContext(
+        self.context = RunContext(
             settings=settings,
             client=upstreams.client,
             metrics=self.metrics,
@@ -155,6 +145,7 @@ class Service:
             health=self.upstream_health,
             timeouts=upstreams.timeouts,
         )
+        """The settings and connections of responses that begin now."""
 
     def reconfigure(self, settings: GatewaySettings) -> None:
         """Answer the requests that begin from now on by *settings*.
@@ -166,7 +157,7 @@ class Service:
         upstreams = upstreams_from(settings, model_map)
         read_tools(settings.tools_path)
         self.accounts.configure(settings)
-        old, context = self._upstreams, self._context
+        old, context = self._upstreams, self.context
         self.upstream_health.configure(settings.cool_downs, settings.tables.upstreams)
         self._use(settings, model_map, upstreams)
         set_level(settings.log_level)
@@ -311,27 +302,6 @@ class Service:
             find=self.names.find,
         )
         return await PooledRun.begin(plan, self.upstream_health, self.metrics, make)
-
-    def run(self, plan: ResponsePlan) -> ResponseRun:
-        """Return the response of *plan*, to be run; nothing is sent yet."""
-        return TranslatedRun(self._context, plan)
-
-    def relay(self, plan: RelayPlan) -> ResponseRun:
-        """Return the response of *plan*, to pass as it comes; nothing is sent yet."""
-        return RelayRun(self._context, plan)
-
-    async def embedded(
-        self,
-        request: EmbeddingRequest,
-        target: UpstreamModel,
-        limits: CallLimits,
-        responses: dict[int, EmbeddingResponse],
-    ) -> EmbeddingResponse:
-        """Return the vectors of *request* from *target*, in as many requests as it needs.
-
-        *responses* gets the response of each, also if another one fails.
-        """
-        return await embedded(self._context, target, limits, request, responses)
 
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
         """Return what the upstream would be sent for *request*."""

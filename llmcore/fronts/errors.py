@@ -79,6 +79,22 @@ def method_not_allowed(path: str, method: str, *taken: str) -> FrontError:
     )
 
 
+def forbidden(message: str, code: str) -> FrontError:
+    """Return the error of a request that its caller may not make, 403."""
+    return FrontError(status=403, message=message, type="permission_error", code=code)
+
+
+def rate_limited(message: str, retry_after: float) -> FrontError:
+    """Return the error of a request that comes too soon, 429."""
+    return FrontError(
+        status=429,
+        message=message,
+        type="rate_limit_error",
+        code=RATE_LIMIT,
+        retry_after=retry_after,
+    )
+
+
 def overloaded(message: str) -> FrontError:
     """Return the error of a request that there is no room for now, 503."""
     return FrontError(

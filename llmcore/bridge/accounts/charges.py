@@ -39,7 +39,7 @@ from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import NANO, ExceededMeter, Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import journal_for
-from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
+from llmcore.fronts.errors import NO_QUOTA, FrontError, rate_limited
 from llmcore.schema.json import JsonObject
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -384,10 +384,4 @@ def _refusal(excess: ExceededMeter) -> FrontError:
             "a minute: shorten it, or lower its output limit"
         )
         return FrontError(status=400, message=message, code="request_too_large")
-    return FrontError(
-        status=429,
-        message=f"{whose} allows {meter.limit} {unit} a minute",
-        type="rate_limit_error",
-        code=RATE_LIMIT,
-        retry_after=excess.wait_s,
-    )
+    return rate_limited(f"{whose} allows {meter.limit} {unit} a minute", excess.wait_s)

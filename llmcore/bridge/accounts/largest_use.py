@@ -8,7 +8,7 @@ from llmcore.bridge.accounts.prices import PriceList
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import models_instead
 from llmcore.bridge.response_run import ResponseRun
-from llmcore.fronts.errors import FrontError
+from llmcore.fronts.errors import forbidden
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import LARGEST_COUNT, JsonObject, int_or_none, str_or_none
 from llmcore.schema.request import LLMRequest
@@ -90,15 +90,9 @@ def _cost(
 ) -> int:
     cost = prices.largest_cost(target, tokens, time.time(), tiers)
     if cost is None:
-        raise _unpriced(target, prices.place)
+        raise forbidden(
+            f"no price is known for {target.label!r}, so a budget in US dollars cannot be kept: "
+            f"set its price ({prices.place}), or use a budget in tokens",
+            "model_not_priced",
+        )
     return cost
-
-
-def _unpriced(target: UpstreamModel, place: str) -> FrontError:
-    return FrontError(
-        status=403,
-        message=f"no price is known for {target.label!r}, so a budget in US dollars cannot be "
-        f"kept: set its price ({place}), or use a budget in tokens",
-        type="permission_error",
-        code="model_not_priced",
-    )

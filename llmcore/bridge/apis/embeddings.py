@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import JSON_TYPE, ResponseRun, RunLabels, WholeBody
 from llmcore.bridge.service import Service
+from llmcore.bridge.upstream_call import embedded
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, Front, ReadEmbeddings
 from llmcore.protocols.embeddings import joined
@@ -33,16 +34,16 @@ Reader: TypeAlias = Callable[[OperationRequest, Model], ReadEmbeddings]
 """Returns a client's request, for a model; raises FrontError."""
 
 
+@frozen
 class Embeddings:
     """The operation, for models as *calls* finds them, and requests as *read* reads them.
 
     Raises FrontError.
     """
 
-    def __init__(self, calls: Generation[Any], service: Service, read: Reader) -> None:
-        self._calls = calls
-        self._service = service
-        self._read = read
+    _calls: Generation[Any]
+    _service: Service
+    _read: Reader
 
     async def create(self, call: OperationRequest) -> ResponseRun:
         """Return the vectors of a request, to be run."""
@@ -66,7 +67,7 @@ class EmbeddingRun:
     def __init__(
         self, service: Service, front: Front[Any], chosen: ChosenModel, read: ReadEmbeddings
     ) -> None:
-        self._service, self._front, self._read = service, front, read
+        self._context, self._front, self._read = service.context, front, read
         self._limits = chosen.limits
         self.headers = {}
         self.info = RunLabels(
@@ -122,8 +123,8 @@ class EmbeddingRun:
         self.is_sent = True
         begun = time.monotonic()
         try:
-            response = await self._service.embedded(
-                self._read.request, self.info.upstream, self._limits, self._arrived
+            response = await embedded(
+                self._context, self.info.upstream, self._limits, self._read.request, self._arrived
             )
         except LLMError as error:
             self.error = error

@@ -18,8 +18,6 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from attrs import define
-
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
@@ -41,7 +39,8 @@ from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.response_run import ErrorForm
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.store import StateUnavailableError
-from llmcore.fronts.errors import FrontError
+from llmcore.client.middleware.token_bucket import TokenBucket, per_minute
+from llmcore.fronts.errors import FrontError, forbidden, rate_limited
 
 MAX_CALLERS = 10_000
 """Callers whose rate is remembered; beyond it the one not seen for longest is forgotten."""
@@ -166,7 +165,7 @@ def _check_reader(caller: Caller) -> None:
     """Raise FrontError, 403, for a caller that must not see what other keys spend."""
     if caller.key is not None:
         message = "metrics show what all keys spend: read them with the admin key"
-        raise FrontError(status=403, message=message, type="permission_error", code="admin_only")
+        raise forbidden(message, "admin_only")
 
 
 def _no_admin_key() -> FrontError:
@@ -202,37 +201,29 @@ def is_allowed_host(host: str, allowed: tuple[str, ...]) -> bool:
     return is_loopback(name) or name in map(str.lower, allowed)
 
 
-@define
-class _Bucket:
-    tokens: float
-    seen: float
-
-
 class CallerRates:
     """Counts requests by caller: a bucket of a minute's requests that fills steadily."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_minute = per_minute
-        self._size = float(per_minute)
         self._clock = clock
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def wait_s(self, caller: str) -> float:
         """Count a request of *caller*; return 0, or the seconds to wait before another request."""
-        if not self._size:
+        if not self.per_minute:
             return 0.0
         now = self._clock()
-        bucket = self._buckets.setdefault(caller, _Bucket(self._size, now))
+        if caller not in self._buckets:
+            self._buckets[caller] = per_minute(self.per_minute, now)
         self._buckets.move_to_end(caller)
         while len(self._buckets) > MAX_CALLERS:
             self._buckets.popitem(last=False)
-        per_second = self._size / 60.0
-        bucket.tokens = min(self._size, bucket.tokens + (now - bucket.seen) * per_second)
-        bucket.seen = now
-        if bucket.tokens < 1.0:
-            return (1.0 - bucket.tokens) / per_second
-        bucket.tokens -= 1.0
-        return 0.0
+        bucket = self._buckets[caller]
+        wait_s = bucket.wait_s(1, now)
+        if not wait_s:
+            bucket.take(1, now)
+        return wait_s
 
 
 def error_form(served: Apis, scope: Scope) -> ErrorForm:
@@ -338,13 +329,7 @@ class AccessMiddleware:
     def _check_rate(self, caller: Caller) -> None:
         """Count a request of *caller*; FrontError, 429, above the gateway's rate."""
         if wait_s := self._rates.wait_s(caller.counted_as):
-            raise FrontError(
-                status=429,
-                message="too many requests",
-                type="rate_limit_error",
-                code="rate_limit_exceeded",
-                retry_after=wait_s,
-            )
+            raise rate_limited("too many requests", wait_s)
 
 
 def _check_size(scope: Scope, most: int) -> None:

@@ -37,7 +37,7 @@ from llmcore.bridge.websocket.messages import (
     steering_refused,
 )
 from llmcore.client.loop_task import SideTasks, side_tasks
-from llmcore.fronts.errors import RATE_LIMIT, FrontError, invalid
+from llmcore.fronts.errors import FrontError, invalid, rate_limited
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_responses.state import StoredConversation
 from llmcore.protocols.openai_responses.names import SOCKET_TOO_OLD
@@ -126,9 +126,7 @@ class SocketConnection:
             raise _too_old()
         if self._waiting >= MAX_WAITING:
             message = f"{self._waiting} requests of this connection are under way or wait"
-            raise FrontError(
-                status=429, message=message, type="rate_limit_error", code=RATE_LIMIT, retry_after=1
-            )
+            raise rate_limited(message, 1)
         if create.lane not in self._lanes:
             if len(self._lanes) > MAX_LANES:
                 raise invalid(
