@@ -171,19 +171,11 @@ class _File:
 
 def to_data(cassette: Cassette) -> JsonValue:
     """Return *cassette* as the JSON data of its file."""
-    metadata = cassette.metadata
+    metadata = asdict(cassette.metadata, recurse=False)
+    metadata["origin"] = _stored_origin(cassette.metadata.origin)
+    interactions = tuple(map(_stored_interaction, cassette.interactions))
     return codec.to_json(
-        _File(
-            version=FORMAT_VERSION,
-            metadata=_Metadata(
-                name=metadata.name,
-                provider=metadata.provider,
-                protocol=metadata.protocol,
-                tags=metadata.tags,
-                origin=_stored_origin(metadata.origin),
-            ),
-            interactions=tuple(map(_stored_interaction, cassette.interactions)),
-        )
+        _File(version=FORMAT_VERSION, metadata=_Metadata(**metadata), interactions=interactions)
     )
 
 
@@ -291,15 +283,10 @@ def from_data(data: JsonValue) -> Cassette:
 
 
 def _cassette(file: _File) -> Cassette:
-    stored = file.metadata
-    metadata = Metadata(
-        name=stored.name,
-        provider=stored.provider,
-        protocol=stored.protocol,
-        tags=stored.tags,
-        origin=_origin(stored.origin),
-    )
-    return Cassette(metadata=metadata, interactions=map(_interaction, file.interactions))
+    metadata = asdict(file.metadata, recurse=False)
+    metadata["origin"] = _origin(file.metadata.origin)
+    interactions = map(_interaction, file.interactions)
+    return Cassette(metadata=Metadata(**metadata), interactions=interactions)
 
 
 def _origin(stored: _Origin) -> Origin:

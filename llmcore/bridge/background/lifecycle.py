@@ -16,7 +16,7 @@ the oldest piece of events that is kept.
 import zlib
 from typing import Any, Final
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from llmcore.bridge.background.event_log import EVENTS_TTL_S, EventLog, forget_events
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
@@ -135,15 +135,7 @@ def _life(response_id: str) -> str:
 
 
 def _packed(record: Record) -> bytes:
-    fields: dict[str, Any] = {
-        "id": record.id,
-        "owner": record.owner,
-        "response": record.response,
-        "input_items": record.input_items,
-        "conversation": record.conversation,
-        "items": record.items,
-    }
-    return zlib.compress(json.dumps(fields), 1)
+    return zlib.compress(json.dumps(asdict(record, recurse=False)), 1)
 
 
 def _unpacked(state: bytes) -> Record:

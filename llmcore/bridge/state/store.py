@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+from attrs import asdict
+
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue, present
@@ -101,16 +103,7 @@ class ResponseStore(Protocol):
 
 def packed(record: Record) -> bytes:
     """Return *record* as bytes."""
-    return _packed(
-        {
-            "id": record.id,
-            "owner": record.owner,
-            "response": record.response,
-            "input_items": record.input_items,
-            "conversation": record.conversation,
-            "items": list(record.items),
-        }
-    )
+    return _packed({**asdict(record, recurse=False), "items": list(record.items)})
 
 
 def unpacked(data: bytes) -> Record:
