@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, Self, runtime_checkable
 
 import anyio
+from attrs import define, field
 
 from llmcore.client.cost import with_cost
 from llmcore.folds.response import Accumulator
@@ -262,11 +263,11 @@ class TextStream:
         raise StopAsyncIteration
 
 
+@define(eq=False)
 class _CompleteEvents:
     """A source of complete events."""
 
-    def __init__(self, events: Sequence[LLMEvent]) -> None:
-        self._events = events
+    _events: Sequence[LLMEvent]
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         events, self._events = self._events, ()
@@ -276,14 +277,21 @@ class _CompleteEvents:
         self._events = ()
 
 
-class _Mapped:
+@define(eq=False)
+class _Wrapped:
+    """The events of another stream."""
+
+    _inner: EventStream
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@define(eq=False)
+class _Mapped(_Wrapped):
     """The events of another stream, changed."""
 
-    def __init__(
-        self, inner: EventStream, change: Callable[[LLMEvent], Iterable[LLMEvent]]
-    ) -> None:
-        self._inner = inner
-        self._change = change
+    _change: Callable[[LLMEvent], Iterable[LLMEvent]]
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         while batch := await self._inner.next_batch():
@@ -292,36 +300,24 @@ class _Mapped:
                 return changed
         return ()
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
-
-class _InContext:
+@define(eq=False)
+class _InContext(_Wrapped):
     """The events of another stream, read in a context."""
 
-    def __init__(
-        self, inner: EventStream, scope: Callable[[], AbstractContextManager[object]]
-    ) -> None:
-        self._inner = inner
-        self._scope = scope
+    _scope: Callable[[], AbstractContextManager[object]]
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         with self._scope():
             return await self._inner.next_batch()
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
-
-class _WithCallback:
+@define(eq=False)
+class _WithCallback(_Wrapped):
     """The events of another stream, with an asynchronous callback at the end."""
 
-    def __init__(
-        self, inner: EventStream, done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]]
-    ) -> None:
-        self._inner = inner
-        self._done = done
-        self._notified = False
+    _done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]]
+    _notified: bool = field(default=False, init=False)
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         batch = await self._inner.next_batch()
@@ -340,18 +336,12 @@ class _WithCallback:
             await self._done(await self._inner.result())
 
 
-class _Watched:
+@define(eq=False)
+class _Watched(_Wrapped):
     """The events of another stream, with callbacks."""
 
-    def __init__(
-        self,
-        inner: EventStream,
-        each: Callable[[Sequence[LLMEvent]], None] | None,
-        end: Callable[[Result[LLMResponse, LLMError]], None] | None,
-    ) -> None:
-        self._inner = inner
-        self._each = each
-        self._end = end
+    _each: Callable[[Sequence[LLMEvent]], None] | None
+    _end: Callable[[Result[LLMResponse, LLMError]], None] | None
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         batch = await self._inner.next_batch()

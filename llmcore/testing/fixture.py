@@ -5,28 +5,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from attrs import define
+
 from llmcore.client.client import Client
 from llmcore.client.transport import Transport
 from llmcore.testing.secret_scan import names_a_key
 
 
+@define(kw_only=True, eq=False, repr=False)
 class CassetteFixture:
     """A test's cassette: give its `transport` to a client, or take its `client()`."""
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        path: Path,
-        transport: Transport,
-        record_mode: Literal["replay", "record"],
-    ) -> None:
-        self.name = name
-        self.path = path
-        """The cassette's file."""
-        self.transport = transport
-        """A Player, or a Recorder."""
-        self.record_mode = record_mode
+    name: str
+    path: Path
+    """The cassette's file."""
+    transport: Transport
+    """A Player, or a Recorder."""
+    record_mode: Literal["replay", "record"]
 
     def client(self, **options: Any) -> Client:
         """Return a client over this cassette; *options* are those of `Client`.

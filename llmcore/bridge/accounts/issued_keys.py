@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from llmcore.bridge.accounts.issued_key import (
     LIMITS,
@@ -124,25 +124,20 @@ class _Found:
     reading: bool = False
 
 
+@define(eq=False, repr=False)
 class KeyLookup:
     """Finds the issued key that a client shows. Safe for concurrent use."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        threads: anyio.CapacityLimiter,
-        *,
-        clock: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._ledger = ledger
-        self._threads = threads
-        self._clock = clock
-        self._monotonic = monotonic
-        self._found: OrderedDict[str, _Found] = OrderedDict()
-        self._missing: OrderedDict[str, float] = OrderedDict()
-        """Ids without a key, and when they were looked for."""
-        self._threads_of_unknown = anyio.CapacityLimiter(_UNKNOWN_AT_ONCE)
+    _ledger: Ledger
+    _threads: anyio.CapacityLimiter
+    _clock: Callable[[], float] = time.time
+    _monotonic: Callable[[], float] = time.monotonic
+    _found: OrderedDict[str, _Found] = field(factory=OrderedDict, init=False)
+    _missing: OrderedDict[str, float] = field(factory=OrderedDict, init=False)
+    """Ids without a key, and when they were looked for."""
+    _threads_of_unknown: anyio.CapacityLimiter = field(
+        factory=lambda: anyio.CapacityLimiter(_UNKNOWN_AT_ONCE), init=False
+    )
 
     async def find(self, texts: Sequence[str]) -> IssuedKey | None:
         """Return the key that one of *texts* is; None if none of them is one.

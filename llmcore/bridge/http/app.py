@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 import anyio
+from attrs import frozen
 
 from llmcore.bridge.accounts.admin import admin_operations
 from llmcore.bridge.accounts.charges import Charge
@@ -138,15 +139,13 @@ def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
     return run
 
 
+@frozen
 class _Routed:
     """Answers each request by the operation of its path, and WebSockets by theirs."""
 
-    def __init__(
-        self, router: Router[ASGIApp], sockets: Mapping[str, ASGIApp], served: Apis
-    ) -> None:
-        self._router = router
-        self._sockets = sockets
-        self._served = served
+    _router: Router[ASGIApp]
+    _sockets: Mapping[str, ASGIApp]
+    _served: Apis
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -249,16 +248,14 @@ class _Bodies:
         )
 
 
+@frozen
 class _OperationApp:
     """Answers the requests for one operation."""
 
-    def __init__(
-        self, operation: Operation, served: Apis, service: Service, bodies: _Bodies
-    ) -> None:
-        self._operation = operation
-        self._served = served
-        self._service = service
-        self._bodies = bodies
+    _operation: Operation
+    _served: Apis
+    _service: Service
+    _bodies: _Bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name_operation(scope, self._operation.name)

@@ -10,6 +10,8 @@ import time
 from collections.abc import Awaitable
 from typing import Any, Final
 
+from attrs import frozen
+
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.http.asgi import (
     ASGIApp,
@@ -52,13 +54,13 @@ def name_operation(scope: Scope, operation: str) -> None:
     scope.setdefault(_OPERATION, ["none"])[0] = operation
 
 
+@frozen
 class ObservabilityMiddleware:
     """Gives each request an id, logs and counts it, and reports faults of the gateway."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, served: Apis) -> None:
-        self._app = app
-        self._metrics = metrics
-        self._served = served
+    _app: ASGIApp
+    _metrics: Metrics
+    _served: Apis
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application for one request."""

@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio
 import msgspec
-from attrs import evolve
+from attrs import define, evolve, field
 
 from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
 from llmcore.bridge.http.client_connection import while_connected
@@ -188,17 +188,28 @@ def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
     )
 
 
-class WholeResponse:
+@define(eq=False)
+class _RunResponse:
+    """Runs a response and sends it."""
+
+    _run: SentResponse
+    _done: Callable[[], None]
+    """Called when all is over."""
+    _charge: Callable[[], None]
+    """Called before anything is sent."""
+
+    async def _close(self) -> None:
+        try:
+            await self._run.aclose()
+        finally:
+            self._done()
+
+
+@define(eq=False)
+class WholeResponse(_RunResponse):
     """Runs a response and sends it as one object, or an error."""
 
-    def __init__(
-        self, run: SentResponse, done: Callable[[], None], charge: Callable[[], None]
-    ) -> None:
-        """Send *run*; *charge* is called before anything is sent, and *done* when all is over."""
-        self._run = run
-        self._done = done
-        self._charge = charge
-        self._ended = False
+    _ended: bool = field(default=False, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
@@ -210,10 +221,7 @@ class WholeResponse:
                     await _run_error(self._run, _stopping()).send(send)
             raise
         finally:
-            try:
-                await self._run.aclose()
-            finally:
-                self._done()
+            await self._close()
 
     async def _respond(self, send: Send) -> None:
         try:
@@ -225,28 +233,16 @@ class WholeResponse:
         await response.send(send)
 
 
-class StreamedResponse:
+@define(eq=False)
+class StreamedResponse(_RunResponse):
     """Runs a response and sends its events as they arrive.
 
     The response's head is sent with the first of them, or after `keep_alive_s` seconds of
     silence; a failure before that is a plain HTTP error.
     """
 
-    def __init__(
-        self,
-        run: SentResponse,
-        done: Callable[[], None],
-        charge: Callable[[], None],
-        *,
-        keep_alive_s: float,
-        send_s: float,
-    ) -> None:
-        """Send *run*; *charge* is called before anything is sent, and *done* when all is over."""
-        self._run = run
-        self._done = done
-        self._charge = charge
-        self._keep_alive_s = keep_alive_s
-        self._send_s = send_s
+    keep_alive_s: float = field(kw_only=True)
+    send_s: float = field(kw_only=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
@@ -259,10 +255,7 @@ class StreamedResponse:
             await self._fail(writer, send, _stopping())
             raise
         finally:
-            try:
-                await self._run.aclose()
-            finally:
-                self._done()
+            await self._close()
 
     async def _respond(self, writer: StreamWriter, send: Send) -> None:
         over, attending = anyio.Event(), new_scope(shield=True)
@@ -294,14 +287,14 @@ class StreamedResponse:
         of a cancelled task is part of a reference cycle, which would keep the whole stream until a
         garbage collection.
         """
-        silent_s = self._keep_alive_s or math.inf
+        silent_s = self.keep_alive_s or math.inf
         next_heartbeat = writer.wrote_at + silent_s
         with attending:
             while not over.is_set():
                 rest_s = max(0.0, next_heartbeat - time.monotonic())
-                with anyio.move_on_after(min(self._send_s / 2, rest_s)):
+                with anyio.move_on_after(min(self.send_s / 2, rest_s)):
                     await over.wait()
-                writer.check_stall(self._send_s)
+                writer.check_stall(self.send_s)
                 next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
                 if over.is_set() or time.monotonic() < next_heartbeat:
                     continue
@@ -314,7 +307,7 @@ class StreamedResponse:
         data = await self._run.keep_alive()
         if not data:
             return
-        with anyio.move_on_after(self._send_s) as limit:
+        with anyio.move_on_after(self.send_s) as limit:
             await writer.write(data)
         if limit.cancelled_caught:
             raise ConnectionAbortedError(NOT_READ)

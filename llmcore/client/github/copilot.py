@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
-from attrs import evolve
+from attrs import define, evolve, field
 
 from llmcore.client.github.api import Reply, get
 from llmcore.client.github.login import ExchangedToken, StoredLogin, read_login, write_login
@@ -50,23 +50,17 @@ _GRACE_SECONDS: Final = 60.0
 """How long a token stays valid after the time for its refresh."""
 
 
+@define(eq=False, repr=False)
 class CopilotTokens:
     """Copilot's tokens for one GitHub token: given, from the environment, or stored."""
 
-    def __init__(
-        self,
-        source: CopilotLogin,
-        environ: Mapping[str, str],
-        options: HttpOptions,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._source = source
-        self._environ = environ
-        self._options = options
-        self._clock = clock
-        self._cache: dict[str, ExchangedToken] = {}
-        self._refused: str | None = None
-        """The token that Copilot rejected last, although it had not expired."""
+    _source: CopilotLogin
+    _environ: Mapping[str, str]
+    _options: HttpOptions
+    _clock: Callable[[], float] = time.time
+    _cache: dict[str, ExchangedToken] = field(factory=dict, init=False)
+    _refused: str | None = field(default=None, init=False)
+    """The token that Copilot rejected last, although it had not expired."""
 
     def token(self) -> str:
         """Return a token that is currently valid. Blocks; can be called from several threads."""

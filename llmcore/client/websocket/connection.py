@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
-from attrs import evolve
+from attrs import define, evolve, field
 
 from llmcore.client.http.errors import translate
 from llmcore.client.http.options import HttpOptions
@@ -70,28 +70,22 @@ class WebSocketDialer:
         return WebSocketConnection(core, stream, engine, _origin(request))
 
 
+@define(eq=False, repr=False)
 class WebSocketConnection:
     """An open WebSocket: text messages in both directions, pings answered."""
 
-    def __init__(
-        self,
-        core: "ClientProtocol",
-        stream: "httpcore.AsyncNetworkStream",
-        engine: "HttpxEngine",
-        origin: str,
-    ) -> None:
-        self._core = core
-        self._stream = stream
-        self._engine = engine
-        self._origin = origin
-        self._pieces: list[bytes] | None = None
-        """The frames of a message that has begun."""
-        self._writing = False
-        self._closed = False
-        self._attendant: LoopTask | None = None
-        self._broken = False
-        self._idle_messages: list[bytes] = []
-        """The messages that arrived while the socket was idle."""
+    _core: "ClientProtocol"
+    _stream: "httpcore.AsyncNetworkStream"
+    _engine: "HttpxEngine"
+    _origin: str
+    _pieces: list[bytes] | None = field(default=None, init=False)
+    """The frames of a message that has begun."""
+    _writing: bool = field(default=False, init=False)
+    _closed: bool = field(default=False, init=False)
+    _attendant: LoopTask | None = field(default=None, init=False)
+    _broken: bool = field(default=False, init=False)
+    _idle_messages: list[bytes] = field(factory=list, init=False)
+    """The messages that arrived while the socket was idle."""
 
     async def send(self, message: bytes) -> None:
         """Send one text message."""
