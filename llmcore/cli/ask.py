@@ -14,7 +14,7 @@ from llmcore.cli.attachments import schema_of
 from llmcore.cli.conversation import open_conversation
 from llmcore.cli.failures import exit_code
 from llmcore.cli.printing import JsonPrinter, TextPrinter
-from llmcore.cli.program import json_output, json_text, note
+from llmcore.cli.program import json_output, note, print_json
 from llmcore.cli.request_options import Options, make_client
 from llmcore.client.client import Client
 from llmcore.client.media_files import load_files
@@ -85,7 +85,7 @@ async def _object(client: Client, request: LLMRequest, options: Options) -> _Out
         max_tool_rounds=MAX_TOOL_ROUNDS,
         client=client,
     )
-    print(json_text(to_plain(result.output), indent=2), file=json_output())
+    print_json(to_plain(result.output), indent=2)
     return _of_run(request, result.messages, result.steps)
 
 

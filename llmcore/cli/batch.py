@@ -10,11 +10,11 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from attrs import evolve
 
-from llmcore.cli.program import json_output, json_text, note
+from llmcore.cli.program import note, print_json
 from llmcore.cli.request_options import make_client, model_of, no_model
 from llmcore.cli.user_config import read_config
 from llmcore.client.batches import Batches, BatchHandle
@@ -68,7 +68,7 @@ async def submit(args: argparse.Namespace) -> int:
             else:
                 requests[id_] = evolve(request, model=model)
         handle = (await Batches(client).submit(requests)).unwrap()
-    print(json_text(to_json(handle), indent=2), file=json_output())
+    print_json(to_json(handle), indent=2)
     return 0
 
 
@@ -77,7 +77,7 @@ async def status(args: argparse.Namespace) -> int:
     handle = _handle(args.handle)
     async with make_client() as client:
         batch_status = (await Batches(client).status(handle)).unwrap()
-    print(json_text(to_json(batch_status), indent=2), file=json_output())
+    print_json(to_json(batch_status), indent=2)
     return 0
 
 
@@ -120,7 +120,7 @@ def _check_models(file: str, client: Client) -> None:
 
 def _print(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:
     if isinstance(outcome, Failure):
-        _print_line({"id": id_, "error": to_json(outcome.error, LLMError)})
+        print_json({"id": id_, "error": to_json(outcome.error, LLMError)})
     else:
         _print_response(id_, outcome.unwrap())
 
@@ -131,11 +131,7 @@ def _print_failure(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:
 
 
 def _print_response(id_: str, response: LLMResponse) -> None:
-    _print_line({"id": id_, "text": response.text, "response": to_json(response)})
-
-
-def _print_line(line: dict[str, Any]) -> None:
-    print(json_text(line), file=json_output(), flush=True)
+    print_json({"id": id_, "text": response.text, "response": to_json(response)})
 
 
 def _summary(run: BatchRun) -> str:

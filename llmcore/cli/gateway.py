@@ -31,7 +31,7 @@ from llmcore.cli.gateway_clients import (
     variables,
 )
 from llmcore.cli.gateway_config import settings_of
-from llmcore.cli.program import json_output, json_text
+from llmcore.cli.program import print_json
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -189,20 +189,16 @@ async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -
             while data := await run.next_bytes():
                 for line in data.split(b"\n"):
                     if line.startswith(_DATA):
-                        _print(json.loads(line.removeprefix(_DATA)))
+                        print_json(json.loads(line.removeprefix(_DATA)))
         finally:
             await run.aclose()
     except FrontError as error:
-        _print({"status": error.status, **envelope(error)})
+        print_json({"status": error.status, **envelope(error)})
         return False
     return run.error is None
 
 
 _DATA = b"data: "
-
-
-def _print(value: JsonObject) -> None:
-    print(json_text(value), file=json_output())
 
 
 def _requests(path: Path) -> list[JsonObject]:

@@ -22,7 +22,7 @@ from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for
 from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_config import settings_of_store
-from llmcore.cli.program import json_output, json_text, note, say
+from llmcore.cli.program import json_output, note, print_json, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, NotFoundError
 from llmcore.schema.json import JsonObject, present
 
@@ -133,7 +133,7 @@ def _rotate(store: _Store, args: argparse.Namespace) -> None:
 
 def _print_new(key: IssuedKey, text: str, args: argparse.Namespace) -> None:
     if args.json:
-        _print_json({**key.shown(), "key": text})
+        print_json({**key.shown(), "key": text}, indent=2)
         return
     say(text)
     note(f"The key {key.id}. It is not shown again.")
@@ -142,7 +142,7 @@ def _print_new(key: IssuedKey, text: str, args: argparse.Namespace) -> None:
 def _list(store: _Store, args: argparse.Namespace) -> None:
     keys = store.keys.all()
     if args.json:
-        _print_json([key.shown() for key in keys])
+        print_json([key.shown() for key in keys], indent=2)
         return
     if not keys:
         note("there are no keys: `openbridge keys create` makes one")
@@ -171,7 +171,7 @@ def _show(store: _Store, args: argparse.Namespace) -> None:
     amounts = used(store.ledger, meters)
     shown = {**key.shown(), "state": _state(key), "used": amounts}
     if args.json:
-        _print_json(shown)
+        print_json(shown, indent=2)
         return
     left_out = {"object", "used"} if amounts else {"object", "used", "period"}
     for name, value in shown.items():
@@ -196,7 +196,7 @@ def _update(store: _Store, args: argparse.Namespace) -> None:
 def _revoke(store: _Store, args: argparse.Namespace) -> None:
     key = store.keys.revoke(args.id)
     if args.json:
-        _print_json(key.shown())
+        print_json(key.shown(), indent=2)
     else:
         say(f"{key.id} is revoked")
 
@@ -258,7 +258,7 @@ def _usage(store: _Store, args: argparse.Namespace) -> None:
     report = usage_report(spend_rows(store.ledger, since, until), by, store.zone)
     match args.format:
         case "json":
-            _print_json(report)
+            print_json(report, indent=2)
         case "csv":
             print(as_csv(report), end="", file=json_output())
         case _:
@@ -270,10 +270,6 @@ def _note_budget(budget: GatewayBudget | None) -> None:
     """State on stderr what is used of the budget of all requests."""
     for text in () if budget is None else _used(budget):
         note(f"all requests: {text}")
-
-
-def _print_json(value: object) -> None:
-    print(json_text(value, indent=2), file=json_output())
 
 
 _ACTIONS: Final[Mapping[str, _Action]] = {

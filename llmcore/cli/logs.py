@@ -9,7 +9,7 @@ from attrs import frozen
 
 from llmcore.cli.conversation import open_store
 from llmcore.cli.failures import UsageError
-from llmcore.cli.program import json_output, json_text, note, say
+from llmcore.cli.program import note, print_json, say
 from llmcore.cli.sessions import describe
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.store import SessionStore
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     exchanges = anyio.run(_find, args)
     for exchange in exchanges:
         if args.json:
-            print(json_text(exchange.as_json()), file=json_output())
+            print_json(exchange.as_json())
         else:
             _print(exchange, None if args.full else _SHORT)
     if not exchanges:

@@ -19,7 +19,7 @@ from llmcore.cli.attachments import attachment
 from llmcore.cli.failures import UsageError
 from llmcore.cli.options import IMAGE, SPEECH, TRANSCRIPTION
 from llmcore.cli.printing import describe
-from llmcore.cli.program import json_output, json_text, note, say
+from llmcore.cli.program import note, print_json, say
 from llmcore.cli.request_options import decoded, make_client, model_of, stdin_text
 from llmcore.cli.user_config import read_config
 from llmcore.generation.media import generate_image, generate_speech, transcribe
@@ -67,7 +67,7 @@ async def transcribe_recording(args: argparse.Namespace) -> int:
     if args.json:
         fields = ("text", "language", "duration", "segments", "words")
         document = {name: to_plain(getattr(heard, name)) for name in fields}
-        print(json_text(document, indent=2), file=json_output())
+        print_json(document, indent=2)
     else:
         say("\n".join(_line(timed) for timed in heard.segments or heard.words) or heard.text)
     return 0

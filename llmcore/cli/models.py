@@ -10,7 +10,7 @@ from typing import Any, Final
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
 from llmcore.cli.options import CAPABILITIES
-from llmcore.cli.program import json_output, json_text, nearest_hint, note, say
+from llmcore.cli.program import nearest_hint, note, print_json, say
 from llmcore.schema.errors import InvalidRequestError
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAPABILITIES")
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     if args.json:
         for record in records:
-            print(json_text(record), file=json_output())
+            print_json(record)
     else:
         _print_table([_HEADS, *(_row(model_from(record)) for record in records)])
     return 0

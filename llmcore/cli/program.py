@@ -264,6 +264,11 @@ def json_text(value: object, *, indent: int | None = None) -> str:
     return escaped(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
+def print_json(value: object, *, indent: int | None = None) -> None:
+    """Print *value* to standard output as JSON in UTF-8, on one line without *indent*."""
+    print(json_text(value, indent=indent), file=json_output(), flush=True)
+
+
 def escaped(text: str) -> str:
     """Return the JSON document *text* with its remaining control characters escaped."""
     return _BEYOND_ASCII_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from llmcore.cli.program import json_output, json_text, say
+from llmcore.cli.program import print_json, say
 from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.client.environment import provider_entries
 from llmcore.client.github.login import login_file
@@ -20,9 +20,8 @@ def run(args: argparse.Namespace) -> int:
     width = max(len(entry.id) for entry in entries)
     environ = with_stored_keys(os.environ)
     if args.json:
-        out = json_output()
         for entry in entries:
-            print(json_text(_facts(entry, environ)), file=out)
+            print_json(_facts(entry, environ))
         return 0
     for entry in entries:
         mark = "✓" if _is_ready(entry, environ) else " "

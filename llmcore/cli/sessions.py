@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from llmcore.cli.conversation import open_store
-from llmcore.cli.program import escaped, json_input, json_output, json_text, note, say
+from llmcore.cli.program import escaped, json_input, json_output, note, print_json, say
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.sessions.contract.entries import (
@@ -36,9 +36,8 @@ async def run(args: argparse.Namespace) -> int:
 async def _list(store: SessionStore, args: argparse.Namespace) -> int:
     runs = sorted(await store.runs(), key=lambda run: run.updated_at, reverse=True)
     if args.json:
-        out = json_output()
         for run_ in runs:
-            print(json_text(to_json(run_)), file=out)
+            print_json(to_json(run_))
         return 0
     width = max([len(run.run_id) for run in runs], default=0)
     for run_ in runs:
