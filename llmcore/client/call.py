@@ -120,7 +120,7 @@ class _Response:
             return
         if self.decoder.finished:
             await _read_out(chunks)
-        await _close(self.exchange, chunks)
+        await close_response(self.exchange, chunks)
 
 
 class Call:
@@ -364,7 +364,7 @@ async def _read_out(chunks: Chunks) -> None:
             left -= len(chunk)
 
 
-async def _error_of(exchange: Exchange, outgoing: RoutedRequest) -> LLMError:
+async def response_error(exchange: Exchange, provider: str) -> LLMError:
     """Return the error of an error response, after reading its body and closing it."""
     body = bytearray()
     chunks = exchange.chunks()
@@ -375,13 +375,17 @@ async def _error_of(exchange: Exchange, outgoing: RoutedRequest) -> LLMError:
                 if len(body) > MAX_ERROR_BYTES:
                     break
     finally:
-        await _close(exchange, chunks)
-    error = error_from_response(
-        provider=outgoing.route.provider,
+        await close_response(exchange, chunks)
+    return error_from_response(
+        provider=provider,
         status=exchange.status,
         headers=exchange.headers,
         body=bytes(body[:MAX_ERROR_BYTES]),
     )
+
+
+async def _error_of(exchange: Exchange, outgoing: RoutedRequest) -> LLMError:
+    error = await response_error(exchange, outgoing.route.provider)
     error.hint = _hint(error, outgoing, exchange.headers.get("location")) or None
     return error
 
@@ -410,7 +414,8 @@ def _likely(route: Route, url: str, model_id: str, error: LLMError) -> str:
     return f"; for a server of Chat Completions use {chat}"
 
 
-async def _close(exchange: Exchange, chunks: Chunks) -> None:
+async def close_response(exchange: Exchange, chunks: Chunks) -> None:
+    """Free the connection of a response, also where the task was cancelled."""
     with anyio.CancelScope(shield=True):
         await chunks.aclose()
         await exchange.aclose()  # a generator that never started closes nothing

@@ -7,7 +7,7 @@ generations, but not the middleware.
 
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
@@ -16,11 +16,10 @@ import anyio
 from attrs import evolve, frozen
 
 from llmcore.client.byte_stream import ByteStream
-from llmcore.client.call import MAX_ERROR_BYTES, redact_error
+from llmcore.client.call import close_response, redact_error, response_error
 from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import Transports
-from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import (
     BodyKind,
     Item,
@@ -149,7 +148,7 @@ class UnaryCalls:
         with _time_limit(route, limits):
             exchange, sent = await self._opened(route, prepare, limits)
             try:
-                body = await _closed(exchange, route.defaults.max_response_bytes)
+                body = await _whole(exchange, route.defaults.max_response_bytes)
                 return _response(route, exchange.headers, body, response_kind)
             except LLMError as error:
                 redact_error(error, sent.secrets)
@@ -178,17 +177,12 @@ class UnaryCalls:
                 exchange = await self._sent(route, request, limits)
                 if exchange.status < _REDIRECTED:
                     return exchange, request
-                body = await _closed(exchange, MAX_ERROR_BYTES, cut=True)
+                error = await response_error(exchange, route.provider)
                 refused = exchange.status == _UNAUTHORIZED and self.credentials.refused(
                     route.auth, token
                 )
                 if renewed or not refused:
-                    raise error_from_response(
-                        provider=route.provider,
-                        status=exchange.status,
-                        headers=exchange.headers,
-                        body=body,
-                    )
+                    raise error
                 renewed = True
         except LLMError as error:
             redact_error(error, () if request is None else request.secrets)
@@ -235,26 +229,18 @@ def _time_limit(route: SendableRoute, limits: Timeouts) -> Iterator[None]:
         raise limits.expired(name, route.provider, error) from error
 
 
-async def _closed(exchange: Exchange, most: int, *, cut: bool = False) -> bytes:
-    """Return the body, as `_whole` does, and free the connection."""
-    try:
-        return await _whole(exchange, most, cut=cut)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await exchange.aclose()
-
-
-async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
-    """Return the body; StreamError for one of more than *most* bytes, unless it may be *cut*."""
+async def _whole(exchange: Exchange, most: int) -> bytes:
+    """Return the body, and free the connection; StreamError for more than *most* bytes."""
     body = bytearray()
-    async with aclosing(exchange.chunks()) as chunks:
+    chunks = exchange.chunks()
+    try:
         async for chunk in chunks:
             body += chunk
             if len(body) > most:
-                if cut:
-                    break
                 raise StreamError(f"the response is larger than {most} bytes", retryable=False)
-    return bytes(body[:most])
+    finally:
+        await close_response(exchange, chunks)
+    return bytes(body)
 
 
 def _response(

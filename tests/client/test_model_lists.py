@@ -15,7 +15,14 @@ from llmcore.protocols.protocol import NativeResponse
 from llmcore.protocols.unary import read_models
 from llmcore.routes.chat_servers import VLLM
 from llmcore.routes.vertex import Vertex
-from llmcore.schema.errors import ConfigurationError, StreamError
+from llmcore.schema.errors import (
+    ConfigurationError,
+    LLMError,
+    NetworkError,
+    RateLimitError,
+    ServerError,
+    StreamError,
+)
 from llmcore.schema.json import JsonObject
 from llmcore.testing import scripted
 from tests.support.strategies.requests import json_values
@@ -153,6 +160,16 @@ async def test_a_provider_without_a_list_is_an_error(provider: str) -> None:
     client = Client(providers={"vertex": Vertex.configure(project="p")}, transport=scripted())
 
     assert isinstance((await client.list_models(provider)).failure(), ConfigurationError)
+
+
+@pytest.mark.parametrize(("status", "error"), [(429, RateLimitError), (500, ServerError)])
+async def test_an_error_response_that_breaks_off_is_the_error_of_its_status(
+    status: int, error: type[LLMError]
+) -> None:
+    answer: Any = (status, {}, [b'{"error"', NetworkError("cut")])
+    client = Client(providers={"openai": OpenAI.configure(api_key="k")}, transport=scripted(answer))
+
+    assert isinstance((await client.list_models("openai")).failure(), error)
 
 
 async def test_a_response_that_is_not_a_list_is_an_error() -> None:
