@@ -4,13 +4,12 @@ import builtins
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias, Union
 
-import anyio
 from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next, noted
 from llmcore.client.middleware.continuation import ContinuedResponse, failed_attempt
-from llmcore.client.middleware.outcome import failure_before_response
+from llmcore.client.middleware.outcome import events_ahead, failure_before_response
 from llmcore.client.middleware.rest_request import Attempt, rest_of
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.routes.providers import split_api
@@ -28,7 +27,7 @@ from llmcore.schema.errors import (
     ServerError,
     StreamError,
 )
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
+from llmcore.schema.events import ErrorEvent, Finish
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -211,15 +210,7 @@ def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
 
 async def _rejection(stream: EventStream, reject: Callable[[LLMResponse], bool]) -> LLMError | None:
     """Return the error of a response that *reject* rejects. All events stay unread."""
-    read: list[LLMEvent] = []
-    try:
-        while batch := await stream.next_batch():
-            read.extend(batch)
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await stream.aclose()
-        raise
-    stream.push_back(read)
+    read = await events_ahead(stream, lambda _batch: False)
     if read and isinstance(read[-1], Finish) and reject(stream.partial_response):
         return RejectedResponseError("the response was rejected by the function reject")
     return None

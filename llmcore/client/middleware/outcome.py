@@ -1,5 +1,6 @@
 """The outcome of a call: a response, or an error with the partial response before it."""
 
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import anyio
@@ -97,20 +98,31 @@ def _characters(part: object) -> int:
     return 0
 
 
-async def failure_before_response(stream: EventStream) -> LLMError | None:
-    """Return the error with which *stream* ends before any content. All events stay unread."""
+async def events_ahead(
+    stream: EventStream, is_enough: Callable[[Sequence[LLMEvent]], bool]
+) -> Sequence[LLMEvent]:
+    """Return the events of *stream* up to the batch that *is_enough*; they stay unread."""
     read: list[LLMEvent] = []
     try:
-        while not read or isinstance(read[-1], StreamStart | StepStart):
-            batch = await stream.next_batch()
+        while batch := await stream.next_batch():
             read.extend(batch)
-            if not batch or has_content(batch):
+            if is_enough(batch):
                 break
     except BaseException:
         with anyio.CancelScope(shield=True):
             await stream.aclose()
         raise
     stream.push_back(read)
+    return read
+
+
+def _has_begun(batch: Sequence[LLMEvent]) -> bool:
+    return has_content(batch) or not isinstance(batch[-1], StreamStart | StepStart)
+
+
+async def failure_before_response(stream: EventStream) -> LLMError | None:
+    """Return the error with which *stream* ends before any content. All events stay unread."""
+    read = await events_ahead(stream, _has_begun)
     last = read[-1] if read else None
     silent = not has_content(read)
     return last.error if silent and isinstance(last, ErrorEvent) else None
