@@ -8,11 +8,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from llmcore.bridge.configuration.document import read_document
-from llmcore.bridge.configuration.example import EXAMPLE
 from llmcore.bridge.configuration.reading import (
     find_config,
     read_environment,
@@ -74,8 +74,8 @@ def init(args: argparse.Namespace) -> int:
     except FileExistsError as error:
         message = f"{path} exists already: --force replaces it"
         raise ConfigurationError(message, cause=error) from error
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(EXAMPLE)
+    with open(descriptor, "wb") as file:
+        file.write(files("llmcore.bridge.configuration").joinpath("example.toml").read_bytes())
     note(f"{path} is written: edit it, and check it with `openbridge config check`")
     return 0
 

@@ -3,18 +3,19 @@
 import re
 import stat
 import tomllib
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from llmcore.bridge.configuration.document import parse_document
-from llmcore.bridge.configuration.example import EXAMPLE
 from llmcore.bridge.configuration.reading import settings_and_values, settings_of
 from llmcore.bridge.configuration.show import SECRETS, shown
 from llmcore.bridge.configuration.values import SECTIONS, file_keys
 from llmcore.cli.openbridge import main
 from llmcore.client.local import model_files
 
+EXAMPLE = files("llmcore.bridge.configuration").joinpath("example.toml").read_text("utf-8")
 CONFIG = """
 [server]
 port = 9000

@@ -5,5 +5,6 @@
 - `tables`: upstreams, models and clients of the file
 - `values`: one setting after another, from its variable or the file
 - `reading`: all settings
-- `show`, `example`: the effective settings as text, and a commented file to begin with
+- `show`: the effective settings as text
+- `example.toml`: the commented file that `openbridge config init` writes
 """
