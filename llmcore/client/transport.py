@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.schema.diagnostics import Diagnostic
 
 
 class Chunks(Protocol):
@@ -52,6 +53,28 @@ class Exchange(Protocol):
     async def aclose(self) -> None:
         """Free the connection at any point of the body. Idempotent."""
         ...
+
+
+class WrappedExchange:
+    """An exchange that passes on another one. A subclass changes a part of it."""
+
+    def __init__(self, inner: Exchange) -> None:
+        self._inner = inner
+        self.status = inner.status
+        self.headers = inner.headers
+        self.diagnostics: tuple[Diagnostic, ...] = getattr(inner, "diagnostics", ())
+
+    def limit_reads(self, seconds: float | None, /) -> bool:
+        """Limit every further read of the body; False if that is not supported."""
+        return self._inner.limit_reads(seconds)
+
+    def chunks(self) -> Chunks:
+        """Iterate over the body."""
+        return self._inner.chunks()
+
+    async def aclose(self) -> None:
+        """Free the connection."""
+        await self._inner.aclose()
 
 
 class Transport(Protocol):

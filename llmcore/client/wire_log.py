@@ -17,12 +17,11 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Final
 
-from attrs import define, field
+from attrs import define
 
-from llmcore.client.transport import Exchange, Transport
+from llmcore.client.transport import Exchange, Transport, WrappedExchange
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.secret_names import redacted
 
@@ -88,23 +87,12 @@ class _LoggedTransport:
         await self._inner.aclose()
 
 
-@define(eq=False)
-class _LoggedExchange:
+class _LoggedExchange(WrappedExchange):
     """A response whose body is logged line by line while it is read."""
 
-    _inner: Exchange
-    _secrets: tuple[str, ...]
-    status: int = field(init=False)
-    headers: Mapping[str, str] = field(init=False)
-    diagnostics: tuple[Diagnostic, ...] = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.status = self._inner.status
-        self.headers = self._inner.headers
-        self.diagnostics = getattr(self._inner, "diagnostics", ())
-
-    def limit_reads(self, seconds: float | None, /) -> bool:
-        return self._inner.limit_reads(seconds)
+    def __init__(self, inner: Exchange, secrets: tuple[str, ...]) -> None:
+        super().__init__(inner)
+        self._secrets = secrets
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body. A secret that two chunks share is redacted, too."""
@@ -117,9 +105,6 @@ class _LoggedExchange:
                     yield chunk
         finally:
             lines.end()
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
 
 class _Lines:

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 from attrs import define, evolve, field
 
-from llmcore.client.transport import Exchange, OpensSockets, Socket, Transport
+from llmcore.client.transport import Exchange, OpensSockets, Socket, Transport, WrappedExchange
 from llmcore.client.websocket.connection import WebSocketDialer
 from llmcore.routes.http_request import HttpRequest, body_secrets
 from llmcore.routes.transport import Timeouts, WebSocket
@@ -225,19 +225,13 @@ def _sent_secrets(track: "_ExchangeTrack | SocketTrack") -> tuple[str, ...]:
     )
 
 
-class RecordedExchange:
+class RecordedExchange(WrappedExchange):
     """A response that is being recorded."""
 
     def __init__(self, inner: Exchange, track: "_ExchangeTrack") -> None:
-        self.status = inner.status
-        self.headers = inner.headers
-        self._inner = inner
+        super().__init__(inner)
         self._track = track
         self._closed = False
-
-    def limit_reads(self, seconds: float | None) -> bool:
-        """Limit every further read of the body; False if that is not supported."""
-        return self._inner.limit_reads(seconds)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body as it comes."""

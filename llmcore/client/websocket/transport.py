@@ -12,7 +12,7 @@ from types import MappingProxyType
 from attrs import evolve
 
 from llmcore.client.pool import PerLoop
-from llmcore.client.transport import Chunks, Exchange, OpensSockets, Transport
+from llmcore.client.transport import Exchange, OpensSockets, Transport, WrappedExchange
 from llmcore.client.websocket.pool import PooledSocket, SocketPool
 from llmcore.protocols.openai_responses.continuation import (
     RemoteHistory,
@@ -121,7 +121,7 @@ class WebSocketTransport:
         note = Diagnostic(
             "websocket-fallback", "model", action="changed", message=f"sent over HTTP: {why}"
         )
-        return FallbackExchange(await self._http.send(request, timeouts), (note,))
+        return FallbackExchange(await self._http.send(request, timeouts), note)
 
 
 class WebSocketExchange:
@@ -224,26 +224,12 @@ _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 """Replaces line ends in JSON by spaces: an event's data would end at them."""
 
 
-class FallbackExchange:
+class FallbackExchange(WrappedExchange):
     """A response over HTTP, with the Diagnostic that states why."""
 
-    def __init__(self, inner: Exchange, diagnostics: tuple[Diagnostic, ...]) -> None:
-        self._inner = inner
-        self.diagnostics = (*diagnostics, *getattr(inner, "diagnostics", ()))
-        self.status = inner.status
-        self.headers = inner.headers
-
-    def limit_reads(self, seconds: float | None) -> bool:
-        """Limit every further read of the body; False if that is not supported."""
-        return self._inner.limit_reads(seconds)
-
-    def chunks(self) -> Chunks:
-        """Iterate over the body."""
-        return self._inner.chunks()
-
-    async def aclose(self) -> None:
-        """Free the connection."""
-        await self._inner.aclose()
+    def __init__(self, inner: Exchange, why: Diagnostic) -> None:
+        super().__init__(inner)
+        self.diagnostics = (why, *self.diagnostics)
 
 
 class _NotBegunError(Exception):
