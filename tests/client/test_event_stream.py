@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
     """The first one goes on as if nothing had happened."""
-    fake = FakeModel(["first", Delay(0.05), " last"])
+    fake = FakeModel(["first", Delay(0.2), " last"])
     seen: list[str] = []
     async with fake.client.stream(request(model=fake.model, prompt="?")) as events:
 
