@@ -16,8 +16,9 @@ A call comes whole, or in pieces whose places in the arguments are JSON paths (R
                       "willContinue": true}}
     {"functionCall": {}}                                           -> {"city": "Paris"}
 
-A call ends at a piece whose `willContinue` is not true, at the name of another call, and at the end
-of the response. Text and other parts between its pieces do not end it.
+The `willContinue` of a partial argument is that of its string: after the last piece of one, another
+with the same path replaces it. A call ends at a piece whose `willContinue` is not true, at the name
+of another call, and at the end of the response; text and other parts do not end it.
 """
 
 import re
@@ -155,7 +156,7 @@ def _assembled(calls: Iterable[NativeObject]) -> NativeObject:
             elif isinstance(text, str):
                 texts[path] = _StringBuffer([text])
                 _set_at_path(arguments, path, texts[path])
-            else:
+            elif not piece.keys().isdisjoint(_SCALARS):
                 _set_at_path(arguments, path, _scalar(piece))
             if piece.get("willContinue") is not True:
                 texts.pop(path, None)
@@ -166,8 +167,12 @@ class _StringBuffer(list[str]):
     """The pieces of a string that is not complete yet."""
 
 
+_SCALARS: Final = ("numberValue", "boolValue", "nullValue")
+"""The values of a piece but for strings; one without a value states only whether more follows."""
+
+
 def _scalar(piece: NativeObject) -> Any:
-    for name in ("numberValue", "boolValue"):
+    for name in _SCALARS[:2]:
         if piece.get(name) is not None:
             return _integral(piece[name])
     return None

@@ -105,6 +105,10 @@ def test_a_call_without_a_name_is_kept_as_it_came() -> None:
             ],
             {"a": "New York"},
         ),
+        (
+            [piece("$.a", more=True, stringValue="x"), piece("$.a", more=True), piece("$.b")],
+            {"a": "x"},
+        ),
         ([piece("$.a", stringValue="x"), piece("$.a", stringValue="y")], {"a": "y"}),
         ([piece("$.a", numberValue=3), piece("$.b", numberValue=2.5)], {"a": 3, "b": 2.5}),
         ([piece("$.a", numberValue=3.0)], {"a": 3}),
