@@ -1,6 +1,7 @@
 """Calls as users of other libraries write them: each error states what to write instead."""
 
 import inspect
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -386,11 +387,17 @@ async def test_a_block_of_the_wrong_kind_raises_an_error_that_states_the_right_o
     }
     for blocking, value in asynchronous.items():
         assert not hasattr(value, "__enter__")
-        with pytest.raises(AttributeError, match=f"write `async with`, or use {blocking}"), value:
+        hint = f"write `async with`, or use {blocking}"
+        with pytest.raises(_WRONG_BLOCK, match=_PYTHONS_HINT or hint), value:
             pass
     for view in (NAMES["BLOCKING"], sync.stream(MODEL, "Hi")):
-        with pytest.raises(AttributeError, match="write `with`"):
+        with pytest.raises(_WRONG_BLOCK, match=_PYTHONS_HINT or "write `with`"):
             await _entered(view)
+
+
+_PYTHONS_HINT = "Did you mean to use '(async )?with'" if sys.version_info >= (3, 14) else ""
+"""Python's own error for a block of the wrong kind, which replaces the library's since 3.14."""
+_WRONG_BLOCK = TypeError if _PYTHONS_HINT else AttributeError
 
 
 HINTED = (

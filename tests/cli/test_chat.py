@@ -315,12 +315,12 @@ def test_tools_are_added_and_listed(
     server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By module and function."""
-    assert chat("/tools\n/tools os.path:basename\n/tools\nHi\n", monkeypatch) == 0
+    assert chat("/tools\n/tools shlex:quote\n/tools\nHi\n", monkeypatch) == 0
     shown = capsys.readouterr().out
-    assert shown.index("(none)") < shown.index("basename")
+    assert shown.index("(none)") < shown.index("quote")
     body = server.received[0].json
     assert isinstance(body, dict)
-    assert body["tools"][0]["function"]["name"] == "basename"
+    assert body["tools"][0]["function"]["name"] == "quote"
 
 
 def test_mistakes_and_failures_do_not_end_the_chat(

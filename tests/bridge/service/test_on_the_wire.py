@@ -174,10 +174,13 @@ def test_a_stream_whose_client_is_gone_leaves_no_reference_cycles(
             client = http.client.HTTPConnection(host, int(port), timeout=10)
             sent = json.dumps({**body, "stream": True, "store": False})
             client.request("POST", f"/v1/{path}", sent, {"content-type": "application/json"})
-            assert client.getresponse().readline()
+            answer = client.getresponse()
+            assert answer.readline()
             if reads:
-                client.sock.shutdown(socket.SHUT_RDWR)
+                answer.close()
+                client.close()
             wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+            answer.close()
             client.close()
 
         left = in_cycles(ask)
