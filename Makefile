@@ -41,7 +41,7 @@ test-fast: $(STAMP)-dev ## the core, without what takes a second, with few examp
 
 test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 	@$(BIN)/llmcore local install
-	@for version in 3.11 3.12 3.13; do \
+	@for version in 3.11 3.12 3.13 3.14 3.15; do \
 	  python=$$(.ci/find-python $$version) || { echo "python$$version: not on this machine"; continue; }; \
 	  echo "== python$$version"; \
 	  test -d .venv-$$version || $$python -m venv .venv-$$version; \

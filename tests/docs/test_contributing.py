@@ -15,7 +15,7 @@ ENDPOINT = CONTRIBUTING.read_text().partition("## Add an endpoint")[2]
 
 @pytest.mark.anyio
 async def test_the_endpoint_of_the_guide_passes_its_own_test(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Served beside the lists of models, as the guide has it."""
     namespace: dict[str, Any] = {}
@@ -28,4 +28,4 @@ async def test_the_endpoint_of_the_guide_passes_its_own_test(
 
     monkeypatch.setattr(registry, "_model_operations", with_guides)
 
-    await namespace["test_a_client_without_an_issued_key_has_no_name"]()
+    await namespace["test_an_issued_key_has_its_name"](tmp_path)
