@@ -161,7 +161,8 @@ class StreamMachine(Generic[Event, State]):
     """None for a frame without content (a ping). ValueError for an invalid frame."""
     initial: Callable[[LLMRequest], State]
     step: Callable[[State, Event], tuple[State, Sequence[LLMEvent]]]
-    """Translate one event. Total: invalid events become an `ErrorEvent`."""
+    """Translate one event: an error of the server's becomes an `ErrorEvent`. This, `halt` and
+    `whole` may raise LLMError or RecursionError of JSON that no value can hold."""
     halt: Callable[[State], Sequence[LLMEvent]]
     """The events at the end of the bytes: the last events of a complete response, or an
     `ErrorEvent`. Not called after a terminal event."""

@@ -12,7 +12,7 @@ from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import InvalidRequestError, StreamError
+from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -130,11 +130,6 @@ def truncated(sign: str) -> ErrorEvent:
     """Return the end of a stream in which *sign*, the mark of a complete response, did not come."""
     message = f"the stream ended before the response was complete (no {sign} came)"
     return ErrorEvent(StreamError(message))
-
-
-def invalid_value_error(error: InvalidRequestError, raw: JsonValue) -> ErrorEvent:
-    """Return the end of a response that contains JSON no value can represent."""
-    return ErrorEvent(StreamError(f"the response cannot be read: {error.message}", raw=raw))
 
 
 def until_error(events: list[LLMEvent]) -> list[LLMEvent]:

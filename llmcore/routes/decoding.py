@@ -59,6 +59,8 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import RateLimitInfo
 
+_UNREPRESENTABLE: Final = (LLMError, RecursionError)
+"""Raised for JSON that no value can hold, such as excessive nesting."""
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
 _AT_ONCE = 64
@@ -193,7 +195,7 @@ class ResponseDecoder:
             return self.fail(_unreadable(body, error))
         try:
             events = self._completed(self._whole(document, self._request))
-        except LLMError as error:
+        except _UNREPRESENTABLE as error:
             events = self.fail(_unreadable(body, error))
         if not self.ended:
             events += self.fail(StreamError("the body holds no response", raw=document))
@@ -240,7 +242,7 @@ class ResponseDecoder:
                 return
             self._state, bare = self._machine.step(self._state, event)
             self._last = frame
-        except (ValueError, LLMError) as error:
+        except (ValueError, *_UNREPRESENTABLE) as error:
             events += self.fail(_unreadable(frame[1], error))
             return
         if len(bare) == 1 and type(bare[0]) in _DELTAS and self._segments.append(bare[0]):  # type: ignore[arg-type]
@@ -282,7 +284,7 @@ class ResponseDecoder:
             self._state = self._run[0].after()
         try:
             return self._completed(self._machine.halt(self._state))
-        except LLMError as error:  # joined pieces can be nested too deeply
+        except _UNREPRESENTABLE as error:  # joined pieces can be nested too deeply
             return self.fail(_unreadable(b"" if self._last is None else self._last[1], error))
 
     def _completed(self, bare: Iterable[LLMEvent]) -> list[LLMEvent]:

@@ -42,14 +42,8 @@ from llmcore.protocols.blocks import Block, last_opened, open_block
 from llmcore.protocols.claude_tools import own_properties
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import FastReader, Frame
-from llmcore.protocols.response_parts import (
-    empty_response,
-    invalid_value_error,
-    stream_context,
-    truncated,
-)
+from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
-from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
 from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
@@ -117,13 +111,6 @@ def initial(request: LLMRequest) -> ConverseState:
 def step(state: ConverseState, event: Event) -> Step:
     """Translate one event."""
     name, data = event
-    try:
-        return _step(state, name, data)
-    except InvalidRequestError as error:  # values refuse what is nested too deeply
-        return state, (invalid_value_error(error, data),)
-
-
-def _step(state: ConverseState, name: str, data: NativeObject) -> Step:
     if name.startswith(_FAULTS):
         return state, (_fault(state, name, data),)
     events: list[LLMEvent] = []
@@ -266,12 +253,9 @@ def halt(state: ConverseState) -> Sequence[LLMEvent]:
     if not state.info.stopped:
         return (truncated("messageStop"),)
     events: list[LLMEvent] = []
-    try:
-        for index in list(state.open):
-            state = close(state, index, events)
-        return (*events, *closing_events(state))
-    except InvalidRequestError as error:
-        return (invalid_value_error(error, None),)
+    for index in list(state.open):
+        state = close(state, index, events)
+    return (*events, *closing_events(state))
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -279,28 +263,14 @@ def halt(state: ConverseState) -> Sequence[LLMEvent]:
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `ConverseResponse`."""
-    start = initial(request)
+    state = initial(request)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     message = object_or_empty(object_or_empty(document.get("output")).get("message"))
     if not message:
         if "output" not in document and _is_error(document):
-            return (_fault(start, "error:", document),)
+            return (_fault(state, "error:", document),)
         return (empty_response("holds no message", document),)
-    try:
-        return _whole(start, document, message)
-    except InvalidRequestError as error:
-        return (invalid_value_error(error, None),)
-
-
-def _is_error(document: NativeObject) -> bool:
-    names = {"message", "Message", "__type", "error"}
-    return bool(names & document.keys()) or any(name.endswith("Exception") for name in document)
-
-
-def _whole(
-    state: ConverseState, document: NativeObject, message: NativeObject
-) -> Iterable[LLMEvent]:
     events: list[LLMEvent] = []
     info = replace(state.info, raw=document)
     state = _start(replace(state, info=info), events)
@@ -311,6 +281,11 @@ def _whole(
     state = with_usage(state, document)
     info = replace(state.info, reason=str_or_none(document.get("stopReason")), stopped=True)
     return (*events, *halt(replace(state, info=info)))
+
+
+def _is_error(document: NativeObject) -> bool:
+    names = {"message", "Message", "__type", "error"}
+    return bool(names & document.keys()) or any(name.endswith("Exception") for name in document)
 
 
 # -- the per-token path -------------------------------------------------------------------

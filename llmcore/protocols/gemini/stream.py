@@ -56,13 +56,11 @@ from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
     empty_response,
     finish_events,
-    invalid_value_error,
     stream_context,
     truncated,
 )
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
@@ -120,35 +118,23 @@ def initial(request: LLMRequest) -> GeminiState:
 
 def step(state: GeminiState, event: Event) -> Step:
     """Return the state after *event*, and the events to emit."""
-    if isinstance(event, list):
-        return _steps(state, event)
-    try:
-        return _step(state, event)
-    except InvalidRequestError as error:  # values refuse what is nested too deeply
-        return state, (invalid_value_error(error, event),)
-
-
-def _steps(state: GeminiState, chunks: list[NativeObject]) -> Step:
     events: list[LLMEvent] = []
-    for chunk in chunks:
-        state, more = step(state, chunk)
-        events += more
-        if events and type(events[-1]) is ErrorEvent:
+    for chunk in event if isinstance(event, list) else (event,):
+        if _is_error(chunk):
+            events.append(_error(state, chunk))
             break
+        state = _on_chunk(state, chunk, events)
     return state, events
 
 
-def _step(state: GeminiState, chunk: NativeObject) -> Step:
-    if _is_error(chunk):
-        return state, (_error(state, chunk),)
-    events: list[LLMEvent] = []
+def _on_chunk(state: GeminiState, chunk: NativeObject, events: list[LLMEvent]) -> GeminiState:
     state = on_start(state, chunk, events)
     for candidate in objects(chunk.get("candidates")):
         if candidate.get("index") in (0, None):
             state = _on_candidate(state, candidate, events)
         else:
             events.append(ProviderEvent(state.info.context.provider, {"candidate": candidate}))
-    return on_response_fields(state, chunk), events
+    return on_response_fields(state, chunk)
 
 
 def _is_error(chunk: NativeObject) -> bool:
@@ -230,13 +216,6 @@ def halt(state: GeminiState) -> Sequence[LLMEvent]:
     """Finish the response if it has a finish reason, or its prompt was blocked."""
     if state.info.reason is None and state.info.blocked is None:
         return (truncated("finishReason"),)
-    try:
-        return _finish(state)
-    except InvalidRequestError as error:
-        return (invalid_value_error(error, None),)
-
-
-def _finish(state: GeminiState) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
     # Vertex AI may leave out the last piece of a call: https://github.com/vercel/ai/issues/14358
     whole = state.info.reason == "STOP"
@@ -273,7 +252,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     if not chunks or not all(isinstance(chunk, dict) for chunk in chunks):
         return (empty_response("is not an object", document),)
     state = change(initial(request), raw=document)
-    state, events = _steps(state, chunks)  # type: ignore[arg-type]
+    state, events = step(state, chunks)  # type: ignore[arg-type]
     if any(type(event) is ErrorEvent for event in events):
         return events
     answered = any(objects(object_or_empty(chunk).get("candidates")) for chunk in chunks)

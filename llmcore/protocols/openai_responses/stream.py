@@ -157,18 +157,6 @@ def initial(
 
 def step(state: ResponsesState, event: NativeObject) -> Step:
     """Return the state after *event*, and the events to emit."""
-    try:
-        return _step(state, event)
-    except (LLMError, RecursionError) as error:
-        return state, (ErrorEvent(_invalid_value(error)),)
-
-
-def _invalid_value(error: Exception) -> StreamError:
-    """Return the error for JSON that no value can hold, such as excessive nesting."""
-    return StreamError(f"the server sent an invalid value: {error}", cause=error)
-
-
-def _step(state: ResponsesState, event: NativeObject) -> Step:
     if state.info.ended:
         return state, ()
     events: list[LLMEvent] = []
@@ -388,8 +376,9 @@ def whole(
     events: list[LLMEvent] = []
     try:
         _end(state, document, events)
-    except (LLMError, RecursionError) as error:
-        events.append(ErrorEvent(_invalid_value(error)))
+    except (LLMError, RecursionError) as error:  # what came before is kept
+        message = f"the server sent an invalid value: {error}"
+        events.append(ErrorEvent(StreamError(message, cause=error)))
     return until_error(events)
 
 

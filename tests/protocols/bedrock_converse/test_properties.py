@@ -117,17 +117,6 @@ def test_a_step_is_pure(answer: dict[str, Any]) -> None:
         assert list(stream.step(before, (event[0], dict(event[1])))[1]) == said
 
 
-@costly
-@given(answers())
-def test_the_fast_path_says_what_the_slow_one_says(answer: dict[str, Any]) -> None:
-    """The per-token path is a short cut, not another reading."""
-    state = stream.initial(ASKED)
-    for name, payload in stream_of(answer):
-        _, slow = stream._step(state, name, dict(payload))
-        state, fast = stream.step(state, (name, dict(payload)))
-        assert list(fast) == list(slow)
-
-
 # -- mess
 
 _NAMES = [

@@ -182,16 +182,6 @@ def _bare(event: LLMEvent) -> object:
     return str(event.error) if isinstance(event, ErrorEvent) else event
 
 
-@given(outputs())
-def test_the_fast_path_says_what_the_slow_one_says(output: list[Native]) -> None:
-    """The per-token path is a short cut, not another reading."""
-    state = stream.initial(ASKED)
-    for one in events_of(output, size=1):
-        _, slow = stream._step(state, one)
-        state, fast = stream.step(state, one)
-        assert list(fast) == list(slow)
-
-
 # -- mess
 
 _SCALARS: st.SearchStrategy[Any] = st.sampled_from(
