@@ -41,7 +41,6 @@ EXTRA_MODULES = {
         "continuation": "the server keeps responses, and requests go on from one",
     },
     "openai-chat": {
-        "tagged": "servers send thinking as text, in tags",
         "executed": "servers state in ways of their own which calls they ran and pages they found",
     },
     "anthropic-messages": {
@@ -52,7 +51,7 @@ EXTRA_MODULES = {
 """Modules that one API alone needs, and why."""
 SIDES = {
     **dict.fromkeys((*REQUEST, "replay_grouping", "turns"), "request"),
-    **dict.fromkeys((*RESPONSE, "call_inputs", "matching", "executed", "tagged"), "response"),
+    **dict.fromkeys((*RESPONSE, "call_inputs", "matching", "executed"), "response"),
 }
 
 CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")

@@ -10,9 +10,9 @@ In reading order:
 * what both directions need: `names` (ids, shared words), `models` (`ChatDialect`: where servers
   differ);
 * building the request: `body`, `messages`, `parts`, `tools`;
-* reading the response: `state` (and arguments that servers repeat), `tagged` (thinking in the
-  text), `content` (text, thinking, media), `calls`, `executed` (calls that the provider ran,
-  citations, pages), `finish` (response info, usage, finish reason), `stream`.
+* reading the response: `state` (and arguments that servers repeat), `content` (text, thinking),
+  `calls`, `executed` (calls that the provider ran, citations, pages, media), `finish` (response
+  info, usage, finish reason), `stream`.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: reading text, refusals, thinking and media.
+"""OpenAI Chat Completions: reading text, refusals and thinking.
 
     {"delta": {"content": "Hel"}}
     {"delta": {"reasoning_content": "Hm, "}}                       DeepSeek and others
@@ -8,23 +8,36 @@
                                                                    Mistral
     {"delta": {"content": [{"type": "reasoning", "summary": [{"type": "summary_text",
                "text": "Hm, ", "signature": "EqQ..."}]}]}}         Databricks
-    {"delta": {"audio": {"id": "audio_1", "data": "UklGRg=="}}}
+
+Thinking that servers send as text, in tags:
+
+    {"delta": {"content": "<think>Hm, "}}
+    {"delta": {"content": "so</think>Done."}}                      Perplexity, open models
+    {"delta": {"content": "<reasoning>Hm, </reasoning>"}}          Bedrock: each piece in tags
+    {"delta": {"content": "<thought>Hm, ", "extra_content": {"google": {"thought": true}}}}
+    {"delta": {"content": "so", "extra_content": {"google": {"thought": true}}}}
+    {"delta": {"content": "</thought>Done."}}                      Gemini's endpoints
+
+Which tag a model writes is a fact of the dialect. Gemini's endpoints mark each piece, so that any
+tag is read there: Vertex AI has none unless the request names it (`thought_tag_marker`).
 
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/object,
 https://docs.mistral.ai/capabilities/reasoning and .../citations (content parts),
-https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models (likewise),
-https://openrouter.ai/docs/features/multimodal/image-generation (`images`); thinking:
-https://api-docs.deepseek.com/guides/thinking_mode,
+https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models (likewise);
+thinking: https://api-docs.deepseek.com/guides/thinking_mode,
 https://openrouter.ai/docs/use-cases/reasoning-tokens, https://console.groq.com/docs/reasoning,
-https://docs.vllm.ai/en/latest/features/reasoning_outputs.html.
+https://docs.vllm.ai/en/latest/features/reasoning_outputs.html; tags:
+https://ai.google.dev/gemini-api/docs/openai (thinking),
+https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/openai/overview,
+https://github.com/ren8k/aws-gpt-oss-samples (Bedrock).
 """
 
+import re
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from llmcore.protocols.media import decode_pieces
-from llmcore.protocols.openai_chat.executed import announce_page
+from llmcore.protocols.openai_chat.executed import announce_page, on_image
 from llmcore.protocols.openai_chat.names import (
     BLOCK_FIELDS,
     METADATA_KEY,
@@ -38,35 +51,19 @@ from llmcore.protocols.openai_chat.state import (
     end_arguments,
     open_segment,
 )
-from llmcore.protocols.openai_chat.tagged import (
-    end_marked,
-    flush_partial_tag,
-    is_marked,
-    on_marked,
-    on_tagged_text,
-    without_mark,
-)
 from llmcore.protocols.response_parts import read_logprobs
 from llmcore.schema.content import TokenLogprob
-from llmcore.schema.events import (
-    File,
-    LLMEvent,
-    ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolInputDelta,
-)
+from llmcore.schema.events import LLMEvent, ProviderEvent, ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import (
     NativeObject,
     index_or_none,
     object_or_empty,
     objects,
-    present,
     str_or_none,
+    without,
 )
 from llmcore.schema.options import merge_json
 from llmcore.schema.persistent import PersistentList, to_list
-from llmcore.schema.request import LLMRequest
 
 # -- text
 
@@ -154,7 +151,7 @@ def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> Ch
         case "refusal":
             return on_refusal(state, part, {}, events)
         case "image_url":
-            return _on_image(close_segment(state, events), part, events)
+            return on_image(close_segment(state, events), part, events)
         case _:  # such as Mistral's `reference` and `tool_reference`
             state = announce_page(state, part.get("url"), part.get("title"), events)
             events.append(ProviderEvent(state.context.provider, {"content": part}))
@@ -248,78 +245,6 @@ def _at(values: object, number: int) -> Any:
     return values[number] if isinstance(values, list) and number < len(values) else None
 
 
-# -- media
-
-_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
-
-
-def audio_type(request: LLMRequest) -> str:
-    """Return the MIME type of the audio that was asked for."""
-    audio = request.options_for(METADATA_KEY, request.provider_id).get("audio")
-    form = str_or_none(object_or_empty(audio).get("format")) or "wav"
-    return _AUDIO_TYPES.get(form, f"audio/{form}")
-
-
-def on_media(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> ChatState:
-    """Keep pieces of audio, and emit whole images."""
-    audio = delta.get("audio")
-    if isinstance(audio, dict) and any(audio.values()):  # Snowflake's is always there
-        state = replace(state, buffered=PersistentList(audio, state.buffered))
-    for image in objects(delta.get("images")):
-        state = _on_image(state, image, events)
-    return state
-
-
-def _on_image(state: ChatState, image: NativeObject, events: list[LLMEvent]) -> ChatState:
-    """Emit an image, whose `image_url` is an object or, with Mistral, a URL."""
-    given = image.get("image_url")
-    url = str_or_none(given) or str_or_none(object_or_empty(given).get("url"))
-    if url is None:
-        events.append(ProviderEvent(state.context.provider, {"image": image}))
-        return state
-    media_type = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
-    events.append(File(id=f"file_{state.segments}", url=url, media_type=media_type))
-    return replace(state, segments=state.segments + 1)
-
-
-def audio_is_complete(state: ChatState) -> bool:
-    """Return whether audio came to its end, for streams without a finish reason.
-
-    Source: OpenAI's JavaScript SDK 7.57.0, `ChatCompletionStream`: such a stream may end with
-    `{"audio": {"expires_at": ...}}` and without a finish reason.
-    """
-    last = None if state.buffered is None else state.buffered.value
-    if state.mode or not isinstance(last, dict) or last.keys() != {"expires_at"}:
-        return False
-    pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
-    return all(any(piece.get(name) for piece in pieces) for name in ("id", "data", "transcript"))
-
-
-def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
-    """Emit the whole audio that came in pieces."""
-    pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
-    if not pieces:
-        return
-    id_ = next((audio_id for piece in pieces if (audio_id := str_or_none(piece.get("id")))), None)
-    expires = next((p["expires_at"] for p in pieces if p.get("expires_at") is not None), None)
-    data = decode_pieces(str_or_none(piece.get("data")) or "" for piece in pieces)
-    words = "".join(str_or_none(piece.get("transcript")) or "" for piece in pieces)
-    known = {"audio_id": id_, "expires_at": expires}
-    metadata = present(known)
-    events.append(
-        File(
-            id=id_ or f"file_{state.segments}",
-            media_type=state.context.audio_type,
-            data=data or None,
-            file_id=None if data else id_,
-            transcript=words or None,
-            provider_metadata={METADATA_KEY: metadata} if metadata else {},
-        )
-    )
-
-
 # -- thinking
 
 
@@ -378,15 +303,8 @@ def _other_texts(delta: NativeObject, text: str) -> NativeObject:
 
 
 def _signature(delta: NativeObject) -> str:
-    for holder in (
-        delta,
-        object_or_empty(delta.get("reasoning")),
-        object_or_empty(delta.get("thinking")),
-    ):
-        signature = holder.get("signature")
-        if isinstance(signature, str):
-            return signature
-    return ""
+    inner = (object_or_empty(delta.get(name)) for name in ("reasoning", "thinking"))
+    return next(filter(None, (_words(holder.get("signature")) for holder in (delta, *inner))), "")
 
 
 def _words(value: Any) -> str:
@@ -399,9 +317,7 @@ def thinking_delta(part: NativeObject) -> NativeObject:
     Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
     """
     inner = part.get("thinking") or part.get("summary")
-    text = (
-        inner if isinstance(inner, str) else "".join(_words(p.get("text")) for p in objects(inner))
-    )
+    text = _words(inner) or "".join(_words(item.get("text")) for item in objects(inner))
     proofs = (_words(holder.get("signature")) for holder in (part, *objects(inner)))
     signature = next(filter(None, proofs), "")
     return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}
@@ -418,6 +334,107 @@ def held_back(state: ChatState) -> list[LLMEvent]:
         if text and not state.calls.calls[id_].freeform:
             events.append(ToolInputDelta(id_, text))
     return events
+
+
+# -- thinking in tags
+
+
+def on_tagged_text(
+    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+) -> ChatState:
+    """Split text at think tags, which may be cut anywhere between chunks.
+
+    Thinking stands at the head of a response: a tag inside its text is text. White space
+    around the thinking belongs to neither.
+    """
+    name = state.context.think_tag
+    text = state.partial_tag + text
+    partial = ""
+    while text:
+        thinking = bool(state.tag)
+        text = text if thinking else text.lstrip()
+        tag = f"</{name}>" if thinking else f"<{name}>"
+        before, separator, after = text.partition(tag)
+        if not separator:
+            partial = _beginning(text, tag)
+            before = text[: len(text) - len(partial)]
+        if before and not thinking:  # text without a tag is the response
+            state = open_segment(
+                replace(state, partial_tag=""), "text", events, fast_field="content"
+            )
+            events.append(TextDelta(state.segment, text, logprobs))
+            return state
+        if before:
+            events.append(ReasoningDelta(state.segment, before))
+        if not separator:
+            break
+        if thinking:  # the segment stays open: other thinking may follow
+            state = replace(state, tag="")
+        else:
+            state = replace(open_segment(state, "reasoning", events), tag=name)
+        text = after
+    return state if partial == state.partial_tag else replace(state, partial_tag=partial)
+
+
+def _beginning(text: str, tag: str) -> str:
+    """Return the end of *text* that may be the beginning of *tag*."""
+    for size in range(min(len(tag) - 1, len(text)), 0, -1):
+        if text.endswith(tag[:size]):
+            return tag[:size]
+    return ""
+
+
+def flush_partial_tag(state: ChatState, events: list[LLMEvent]) -> ChatState:
+    """Emit text that looked like the beginning of a tag, at the end of the response."""
+    if not state.partial_tag:
+        return state
+    if state.tag:
+        events.append(ReasoningDelta(state.segment, state.partial_tag))
+    else:
+        state = open_segment(state, "text", events)
+        events.append(TextDelta(state.segment, state.partial_tag))
+    return replace(state, partial_tag="")
+
+
+# -- pieces that are marked as thinking
+
+_OPENING: Final = re.compile(r"\s*<([a-z_]{1,40})>")
+
+
+def is_marked(delta: NativeObject) -> bool:
+    """Return whether the text of *delta* is thinking, or begins with it."""
+    return _google(delta.get("extra_content")).get("thought") is True
+
+
+def without_mark(extra: NativeObject) -> NativeObject:
+    """Return the `extra_content` that must go back with a message."""
+    if "thought" not in _google(extra):
+        return extra
+    rest = without(extra["google"], "thought")
+    return {**extra, "google": rest} if rest else without(extra, "google")
+
+
+def _google(extra: object) -> NativeObject:
+    return object_or_empty(object_or_empty(extra).get("google"))
+
+
+def on_marked(state: ChatState, text: str, events: list[LLMEvent]) -> tuple[ChatState, str]:
+    """Emit thinking; return the text after its closing tag, which a whole message has too."""
+    if state.mode != "reasoning":
+        tag = _OPENING.match(text)
+        if tag is None and state.info.raw is not None:
+            return state, text  # a whole message without tags does not separate the two
+        state = replace(open_segment(state, "reasoning", events), tag=tag[1] if tag else "")
+        text = text[tag.end() :] if tag else text
+    thinking, closing, rest = text.partition(f"</{state.tag}>") if state.tag else (text, "", "")
+    if thinking:
+        events.append(ReasoningDelta(state.segment, thinking))
+    return (replace(state, tag="") if closing else state), rest
+
+
+def end_marked(state: ChatState, text: str) -> tuple[ChatState, str]:
+    """Return the first text that is not marked, without the closing tag of the thinking."""
+    return replace(state, tag=""), text.removeprefix(f"</{state.tag}>")
 
 
 # -- what must go back with the message

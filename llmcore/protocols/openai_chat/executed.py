@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: calls that the provider ran itself, citations, and pages it found.
+"""OpenAI Chat Completions: calls that the provider ran itself, citations, pages it found, media.
 
 Groq lists them, each once when it starts and again with its output:
 
@@ -24,16 +24,21 @@ Citations, and lists of pages:
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/object and
 https://console.groq.com/docs/api-reference (`annotations`); those of the lists of pages are named
 beside them (`names`).
+
+Media (`images`: https://openrouter.ai/docs/features/multimodal/image-generation):
+
+    {"delta": {"audio": {"id": "audio_1", "data": "UklGRg=="}}}
+    {"delta": {"images": [{"type": "image_url", "image_url": {"url": "data:image/png;..."}}]}}
 """
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_chat.calls import on_tool_calls
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
-    PAGES_BESIDE_CHOICES,
     PAGES_IN_MESSAGES,
     PAGES_OF_TOOLS,
     PageLists,
@@ -41,7 +46,7 @@ from llmcore.protocols.openai_chat.names import (
 from llmcore.protocols.openai_chat.state import ChatState, SeveralMessages, close_segment
 from llmcore.protocols.response_parts import announce
 from llmcore.schema.content import Citation
-from llmcore.schema.events import LLMEvent, ProviderEvent, ToolCall, ToolResult
+from llmcore.schema.events import File, LLMEvent, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import (
     JsonValue,
     NativeObject,
@@ -50,10 +55,12 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     objects_or_one,
+    present,
     str_or_none,
     text_or_empty,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry, without_entry
+from llmcore.schema.request import LLMRequest
 
 # -- Groq
 
@@ -239,11 +246,6 @@ def _cited(annotation: NativeObject) -> NativeObject:
     return annotation
 
 
-def on_sources(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> ChatState:
-    """Announce the pages listed beside the choices."""
-    return announce_pages(state, chunk, PAGES_BESIDE_CHOICES, events)
-
-
 def on_pages(
     state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> ChatState:
@@ -273,3 +275,75 @@ def announce_page(state: ChatState, url: Any, title: Any, events: list[LLMEvent]
     if sources is state.info.sources:
         return state
     return replace(state, info=replace(state.info, sources=sources))
+
+
+# -- media
+
+_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
+
+
+def audio_type(request: LLMRequest) -> str:
+    """Return the MIME type of the audio that was asked for."""
+    audio = request.options_for(METADATA_KEY, request.provider_id).get("audio")
+    form = str_or_none(object_or_empty(audio).get("format")) or "wav"
+    return _AUDIO_TYPES.get(form, f"audio/{form}")
+
+
+def on_media(
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
+    """Keep pieces of audio, and emit whole images."""
+    audio = delta.get("audio")
+    if isinstance(audio, dict) and any(audio.values()):  # Snowflake's is always there
+        state = replace(state, buffered=PersistentList(audio, state.buffered))
+    for image in objects(delta.get("images")):
+        state = on_image(state, image, events)
+    return state
+
+
+def on_image(state: ChatState, image: NativeObject, events: list[LLMEvent]) -> ChatState:
+    """Emit an image, whose `image_url` is an object or, with Mistral, a URL."""
+    given = image.get("image_url")
+    url = str_or_none(given) or str_or_none(object_or_empty(given).get("url"))
+    if url is None:
+        events.append(ProviderEvent(state.context.provider, {"image": image}))
+        return state
+    media_type = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
+    events.append(File(id=f"file_{state.segments}", url=url, media_type=media_type))
+    return replace(state, segments=state.segments + 1)
+
+
+def audio_is_complete(state: ChatState) -> bool:
+    """Return whether audio came to its end, for streams without a finish reason.
+
+    Source: OpenAI's JavaScript SDK 7.57.0, `ChatCompletionStream`: such a stream may end with
+    `{"audio": {"expires_at": ...}}` and without a finish reason.
+    """
+    last = None if state.buffered is None else state.buffered.value
+    if state.mode or not isinstance(last, dict) or last.keys() != {"expires_at"}:
+        return False
+    pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
+    return all(any(piece.get(name) for piece in pieces) for name in ("id", "data", "transcript"))
+
+
+def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
+    """Emit the whole audio that came in pieces."""
+    pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
+    if not pieces:
+        return
+    id_ = next((audio_id for piece in pieces if (audio_id := str_or_none(piece.get("id")))), None)
+    expires = next((p["expires_at"] for p in pieces if p.get("expires_at") is not None), None)
+    data = decode_pieces(str_or_none(piece.get("data")) or "" for piece in pieces)
+    words = "".join(str_or_none(piece.get("transcript")) or "" for piece in pieces)
+    known = {"audio_id": id_, "expires_at": expires}
+    metadata = present(known)
+    events.append(
+        File(
+            id=id_ or f"file_{state.segments}",
+            media_type=state.context.audio_type,
+            data=data or None,
+            file_id=None if data else id_,
+            transcript=words or None,
+            provider_metadata={METADATA_KEY: metadata} if metadata else {},
+        )
+    )

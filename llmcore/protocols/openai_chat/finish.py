@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from llmcore.protocols.openai_chat.content import audio_type
+from llmcore.protocols.openai_chat.executed import audio_type
 from llmcore.protocols.openai_chat.models import (
     ChatDialect,
     forces_call_by_schema,

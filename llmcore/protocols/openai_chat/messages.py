@@ -401,23 +401,19 @@ def _signed(call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
 
 def _lower_call(call: ToolCallPart, message: Message, context: ChatTarget) -> NativeObject:
     """Return a call, with the fields that must go back with it."""
-    native = _lower_bare_call(call, context)
+    native: NativeObject = {"id": call.id}
+    if call.kind == "custom" and context.dialect.custom_tools:
+        custom = {"name": call.name, "input": text_or_json(call.arguments)}
+        native |= {"type": "custom", "custom": custom}
+    else:
+        text = call.arguments_text
+        if call.kind == "custom" or (context.dialect.valid_arguments and not call.is_valid):
+            text = text_or_json(freeform_arguments(text))
+        native |= {"type": "function", "function": {"name": call.name, "arguments": text}}
     extra = call.provider_metadata.get(METADATA_KEY, {}).get("extra_content")
     if extra and context.policy.keeps_opaque(message.origin):
         native["extra_content"] = extra
     return native
-
-
-def _lower_bare_call(call: ToolCallPart, context: ChatTarget) -> NativeObject:
-    dialect = context.dialect
-    if call.kind == "custom" and dialect.custom_tools:
-        custom = {"name": call.name, "input": text_or_json(call.arguments)}
-        return {"id": call.id, "type": "custom", "custom": custom}
-    text = call.arguments_text
-    if call.kind == "custom" or (dialect.valid_arguments and not call.is_valid):
-        text = text_or_json(freeform_arguments(text))
-    function = {"name": call.name, "arguments": text}
-    return {"id": call.id, "type": "function", "function": function}
 
 
 def _note_losses(message: Message, diagnostics: Diagnostics) -> None:
@@ -472,12 +468,12 @@ def _lower_result(
         mark_breakpoint(marked, part, diagnostics, taken=context.breakpoints)
         return marked if OPENAI_BREAKPOINT in marked[0] else text
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
+    held = ("text", "image_url") if context.dialect.tool_result_images else ("text",)
     shown = 0
     for index, item in enumerate(part.parts):
         here = diagnostics.at(f"content[{index}]")
-        lowered = _lower_marked(item, context, here)
-        for native in lowered:
-            if native.get("type") == "text" or _holds(native, context.dialect):
+        for native in _lower_marked(item, context, here):
+            if native.get("type") in held:
                 natives.append(native)
                 continue
             shown += 1
@@ -488,7 +484,3 @@ def _lower_result(
             here.changed("moved-tool-result-media", why)
     mark_breakpoint(natives, part, diagnostics, taken=context.breakpoints)
     return content_of(natives, context.dialect)
-
-
-def _holds(native: NativeObject, dialect: ChatDialect) -> bool:
-    return dialect.tool_result_images and native.get("type") == "image_url"

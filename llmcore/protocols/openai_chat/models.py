@@ -291,13 +291,19 @@ COMPATIBLE = ChatDialect(
 def forces_call_by_schema(request: LLMRequest, dialect: ChatDialect) -> bool:
     """Return whether the response's text is to be a tool call in JSON."""
     choice = request.tool_choice
-    if not dialect.constrained_tools or choice is None:
-        return False
-    named = choice.tool_name if choice.mode == "named" else None
-    return choice.mode in ("required", "named") and any(
-        isinstance(tool, ToolDefinition | CustomTool) and named in (None, tool.name)
-        for tool in request.tools
-    )
+    forced = choice is not None and choice.mode in ("required", "named")
+    return dialect.constrained_tools and forced and bool(callable_tools(request))
+
+
+def callable_tools(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool]]:
+    """Return the tools that may be called, with their places in the request."""
+    choice = request.tool_choice
+    named = choice.tool_name if choice is not None and choice.mode == "named" else None
+    return [
+        (index, tool)
+        for index, tool in enumerate(request.tools)
+        if isinstance(tool, ToolDefinition | CustomTool) and named in (None, tool.name)
+    ]
 
 
 def freeform_functions(request: LLMRequest, dialect: ChatDialect) -> frozenset[str]:

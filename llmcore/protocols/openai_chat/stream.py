@@ -27,30 +27,31 @@ from llmcore.protocols.openai_chat.calls import (
     on_whole_calls,
 )
 from llmcore.protocols.openai_chat.content import (
-    audio_is_complete,
     delta_of,
     emit_extra,
-    flush_audio,
+    flush_partial_tag,
     held_back,
     is_copy,
     is_rest,
     number_of,
     on_content,
     on_extra,
-    on_media,
     on_reasoning,
     on_refusal,
     on_token_fields,
     with_token_logprobs,
 )
 from llmcore.protocols.openai_chat.executed import (
+    announce_pages,
+    audio_is_complete,
     end_several,
+    flush_audio,
     is_of_several,
     on_annotations,
     on_executed_tools,
+    on_media,
     on_pages,
     on_several,
-    on_sources,
 )
 from llmcore.protocols.openai_chat.finish import (
     context_of,
@@ -65,12 +66,12 @@ from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     BLOCK_FIELDS,
     METADATA_KEY,
+    PAGES_BESIDE_CHOICES,
     PAGES_IN_MESSAGES,
     PROTOCOL_ID,
     REASONING_FIELDS,
 )
 from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_segment
-from llmcore.protocols.openai_chat.tagged import flush_partial_tag
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
 from llmcore.schema import json
@@ -170,7 +171,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
-    state = on_sources(state, chunk, events)
+    state = announce_pages(state, chunk, PAGES_BESIDE_CHOICES, events)
     stopped = object_or_empty(chunk.get("x_groq")).get("error")
     if stopped:  # Groq's reason why it ends the stream early
         events.append(_error(state, {"error": stopped}))

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
-from llmcore.protocols.openai_chat.models import ChatDialect
+from llmcore.protocols.openai_chat.models import ChatDialect, callable_tools
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import freeform_function, no_tools, note_function, unknown_tool
 from llmcore.schema import json
@@ -173,17 +173,6 @@ def _lower_custom(tool: CustomTool) -> NativeObject:
 # -- forced calls by schema
 
 
-def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool]]:
-    """Return the tools that may be called, with their places in the request."""
-    choice = request.tool_choice
-    named = choice.tool_name if choice is not None and choice.mode == "named" else None
-    return [
-        (index, tool)
-        for index, tool in enumerate(request.tools)
-        if isinstance(tool, ToolDefinition | CustomTool) and named in (None, tool.name)
-    ]
-
-
 def lower_forced_call(
     request: LLMRequest, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> tuple[NativeObject, str]:
@@ -191,7 +180,7 @@ def lower_forced_call(
     _checked(request, dialect)
     functions = [
         _lower_function(tool, dialect, diagnostics.at(f"tools[{index}]"))
-        for index, tool in _offered(request)
+        for index, tool in callable_tools(request)
     ]
     why = "the call is made from a JSON schema on the response's text: exactly one call"
     diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
