@@ -36,10 +36,10 @@ from attrs import evolve, frozen
 
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.forced_format import FormatPlan, format_tool
+from llmcore.protocols.lowering import with_parts
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, dumps, json_or_text, present, texts
-from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool, ToolDefinition, ToolSpec
 
@@ -231,7 +231,9 @@ def fit_properties(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
     return evolve(
         request,
         tools=tuple(_tool(tool, replaced) for tool in request.tools),
-        messages=tuple(_message(message, replaced) for message in request.messages),
+        messages=tuple(
+            with_parts(message, lambda part: _part(part, replaced)) for message in request.messages
+        ),
     )
 
 
@@ -259,12 +261,6 @@ def _schema(schema: JsonObject, names: Names) -> JsonObject:
     if "required" in schema:
         fields["required"] = [names.get(name, name) for name in texts(schema["required"])]
     return fields
-
-
-def _message(message: Message, replaced: Mapping[str, Names]) -> Message:
-    content = tuple(_part(part, replaced) for part in message.content)
-    same = all(new is old for new, old in zip(content, message.content, strict=True))
-    return message if same else evolve(message, content=content)
 
 
 def _part(part: ContentPart, replaced: Mapping[str, Names]) -> ContentPart:

@@ -13,7 +13,14 @@ from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, JsonValue, str_or_none, text_or_json, without
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    NativeObject,
+    str_or_none,
+    text_or_json,
+    without,
+)
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice
@@ -99,25 +106,34 @@ def format_tool(request: LLMRequest) -> str:
     return name
 
 
-def ask_for_call(name: str, diagnostics: Diagnostics) -> str:
-    """Return instructions to call the response's tool, where thinking excludes a forced call."""
-    why = "the model does not reason when a tool call is required: the format is only requested"
-    diagnostics.at("response_format").changed("tool-choice-weakened", why)
-    return f"Give the final response by calling the tool {name}, and in no other way."
-
-
-def note_call(diagnostics: Diagnostics) -> None:
-    """Record that the response comes as the input of a tool."""
-    diagnostics.at("response_format").noted(
-        "response-format-by-tool", "the response is a tool's input"
-    )
-
-
 def unwrapped(arguments: JsonValue) -> str:
     """Return the response that a tool's input holds in its one property, as text."""
     if isinstance(arguments, Mapping) and WRAPPER in arguments:
         return json.dumps(arguments[WRAPPER]).decode()
     return text_or_json(arguments)
+
+
+# -- by the format of OpenAI's APIs
+
+
+def lower_openai_schema(
+    response_format: ResponseFormat, diagnostics: Diagnostics, *, has_strict: bool = True
+) -> NativeObject:
+    """Return a JSON schema as OpenAI's APIs take it; *has_strict* if the server has that mode."""
+    strict = has_strict and response_format.strict is not False
+    target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
+    projected = project(response_format.schema or {}, target, _PATH)
+    diagnostics.extend(projected.diagnostics)
+    native: NativeObject = {"name": response_format.name}
+    if response_format.description:
+        native["description"] = response_format.description
+    native["schema"] = projected.schema
+    if has_strict:
+        native["strict"] = projected.strict
+    elif response_format.strict:
+        why = "the server has no strict mode for schemas"
+        diagnostics.at("response_format.strict").unsupported(why)
+    return native
 
 
 # -- in words
@@ -194,17 +210,20 @@ def lower_format(
         return ForcedFormat(
             instructions=(format_in_words(response_format, unenforced, diagnostics),)
         )
-    name = format_tool(request)
-    forced = ForcedFormat(
+    name, here = format_tool(request), diagnostics.at("response_format")
+    if may_force:
+        here.noted("response-format-by-tool", "the response is a tool's input")
+    else:  # thinking excludes a forced call
+        why = "the model does not reason when a tool call is required: the format is only requested"
+        here.changed("tool-choice-weakened", why)
+    words = f"Give the final response by calling the tool {name}, and in no other way."
+    return ForcedFormat(
         tool=name,
         tool_description=response_format.description or TOOL_DESCRIPTION,
         tool_schema=planned.projected.schema,
         choice=_forced_choice(request, name) if may_force else None,
-        instructions=() if may_force else (ask_for_call(name, diagnostics),),
+        instructions=() if may_force else (words,),
     )
-    if may_force:
-        note_call(diagnostics)
-    return forced
 
 
 def _forced_choice(request: LLMRequest, name: str) -> ToolChoice | None:

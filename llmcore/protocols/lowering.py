@@ -8,16 +8,17 @@ model id, and the empty one fits none.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, get_args
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.protocols import media
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, NativeObject, text_or_json, without
+from llmcore.schema.messages import Message
 from llmcore.schema.options import GenerationOptions, ReasoningEffort, ServiceTier, merge_json
 from llmcore.schema.request import LLMRequest
 
@@ -69,6 +70,13 @@ def omitted_block(
 ) -> NativeObject:
     """Return `omitted_text` as a block of text, as Anthropic and Chat Completions have it."""
     return {"type": "text", "text": omitted_text(what, why, diagnostics, words)}
+
+
+def with_parts(message: Message, convert: Callable[[ContentPart], ContentPart]) -> Message:
+    """Return *message* with each part as *convert* returns it; itself where none changes."""
+    parts = tuple(map(convert, message.content))
+    same = all(new is old for new, old in zip(parts, message.content, strict=True))
+    return message if same else evolve(message, content=parts)
 
 
 # -- results and citations

@@ -27,6 +27,7 @@ from typing import Any, Final
 import msgspec
 from attrs import evolve, frozen
 
+from llmcore.protocols.lowering import with_parts
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import (
@@ -35,7 +36,6 @@ from llmcore.schema.errors import (
     UnsupportedToolChoiceError,
 )
 from llmcore.schema.json import MAX_DEPTH, JsonValue, parse_arguments, text_or_json
-from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
@@ -106,18 +106,8 @@ def with_functions(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
             tools.append(freeform_function(tool))
         else:
             tools.append(tool)
-    messages = tuple(map(_with_function_calls, request.messages))
+    messages = tuple(with_parts(message, _as_function) for message in request.messages)
     return evolve(request, tools=tuple(tools), messages=messages)
-
-
-def _with_function_calls(message: Message) -> Message:
-    if not any(_is_freeform(part) for part in message.content):
-        return message
-    return evolve(message, content=tuple(map(_as_function, message.content)))
-
-
-def _is_freeform(part: ContentPart) -> bool:
-    return isinstance(part, ToolCallPart | ToolResultPart) and part.kind == "custom"
 
 
 def _as_function(part: ContentPart) -> ContentPart:
@@ -193,8 +183,11 @@ def unknown_tool(choice: ToolChoice, among: str = "tools") -> InvalidRequestErro
     )
 
 
-def no_tools() -> InvalidRequestError:
-    """Return the error for a call that is required where there is nothing to call."""
+def nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedToolChoiceError:
+    """Return the error for a call that is required where no tool of *request* is sent."""
+    if request.tools:
+        why = "a call is required, but the server has none of the tools"
+        return UnsupportedToolChoiceError(why)
     return InvalidRequestError("tool_choice is 'required', but the request has no tools")
 
 
@@ -353,7 +346,9 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
             for tool in request.tools
         ),
         tool_choice=_choice(request.tool_choice, replaced),
-        messages=tuple(_message(message, replaced) for message in request.messages),
+        messages=tuple(
+            with_parts(message, lambda part: _part(part, replaced)) for message in request.messages
+        ),
     )
     originals = {sent: name for name, sent in replaced.items()}
     diagnostics = tuple(_note(name, sent, paths[name]) for name, sent in replaced.items())
@@ -406,12 +401,6 @@ def _choice(choice: ToolChoice | None, replaced: Mapping[str, str]) -> ToolChoic
     if choice is None or choice.tool_name is None:
         return choice
     return ToolChoice.named(replaced.get(choice.tool_name, choice.tool_name))
-
-
-def _message(message: Message, replaced: Mapping[str, str]) -> Message:
-    if not any(_name_of(part) in replaced for part in message.content):
-        return message
-    return evolve(message, content=tuple(_part(part, replaced) for part in message.content))
 
 
 def _part(part: ContentPart, replaced: Mapping[str, str]) -> ContentPart:

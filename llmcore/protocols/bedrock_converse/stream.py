@@ -137,12 +137,6 @@ def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
     return replace(state, started=True)
 
 
-def _on_message_start(
-    state: ConverseState, data: NativeObject, _events: list[LLMEvent]
-) -> ConverseState:
-    return with_facts(state, data)
-
-
 def _on_block_start(
     state: ConverseState, data: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
@@ -227,21 +221,15 @@ def _on_message_stop(
     return with_facts(replace(state, info=info), data)
 
 
-def _on_metadata(
-    state: ConverseState, data: NativeObject, _events: list[LLMEvent]
-) -> ConverseState:
-    return with_usage(state, data)
-
-
 _HANDLERS: Final[
     dict[str, Callable[[ConverseState, NativeObject, list[LLMEvent]], ConverseState]]
 ] = {
     "contentBlockDelta": _on_block_delta,
     "contentBlockStart": _on_block_start,
     "contentBlockStop": _on_block_stop,
-    "messageStart": _on_message_start,
+    "messageStart": lambda state, data, _events: with_facts(state, data),
     "messageStop": _on_message_stop,
-    "metadata": _on_metadata,
+    "metadata": lambda state, data, _events: with_usage(state, data),
 }
 
 

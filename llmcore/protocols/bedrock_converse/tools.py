@@ -151,7 +151,11 @@ def stub_tools(
         diagnostics.at("tools").added(
             "tool-stub-added", f"{name} was defined without parameters: {why}"
         )
-    return [_stub(name, hosted=hosted) for name, hosted in called]
+    nothing: JsonObject = {"type": "object", "properties": {}}
+    return [
+        {"systemTool": {"name": name}} if hosted else _function(name, None, nothing)
+        for name, hosted in called
+    ]
 
 
 def _called(messages: Iterable[ConverseMessage]) -> Iterator[tuple[str, bool]]:
@@ -160,12 +164,6 @@ def _called(messages: Iterable[ConverseMessage]) -> Iterator[tuple[str, bool]]:
             call = block.get("toolUse")
             if isinstance(call, Mapping) and isinstance(call.get("name"), str):
                 yield call["name"], call.get("type") == "server_tool_use"
-
-
-def _stub(name: str, *, hosted: bool) -> Block:
-    if hosted:
-        return {"systemTool": {"name": name}}
-    return _function(name, None, {"type": "object", "properties": {}})
 
 
 # -- the choice
@@ -230,10 +228,8 @@ def text_format(forced: ForcedFormat, response_format: ResponseFormat | None) ->
     """Return `outputConfig`; empty where the service enforces no schema."""
     if forced.schema is None or response_format is None:
         return {}
-    schema: dict[str, Any] = {
-        "schema": json.dumps(forced.schema).decode(),
-        "name": response_format.name,
-    }
+    encoded = json.dumps(forced.schema).decode()
+    schema: dict[str, Any] = {"schema": encoded, "name": response_format.name}
     if response_format.description:
         schema["description"] = response_format.description
     return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}

@@ -8,7 +8,7 @@ Provider options are laid over the body by their native names. Fields of `genera
 into it.
 """
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from attrs import evolve
 
@@ -29,7 +29,7 @@ from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue, NativeObject, present
-from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
+from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
@@ -89,8 +89,7 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, diagnostics: Diagnostics
         else lower_service_tier(request, SERVICE_TIERS, diagnostics),
     }
     _note_caching(request, diagnostics)
-    body = present(body)
-    return _with_options(body, request, diagnostics)
+    return _with_options(present(body), request, diagnostics)
 
 
 def _with_options(
@@ -134,19 +133,14 @@ def lower_response_format(
         why = f"the model cannot be held to JSON beside {kind}"
         return {}, [format_in_words(response_format, why, diagnostics)]
     fields: NativeObject = {"responseMimeType": "application/json"}
-    if response_format.schema is not None:
-        fields |= _lower_schema(response_format, rules, diagnostics)
-    return fields, []
-
-
-def _lower_schema(
-    response_format: ResponseFormat, rules: GeminiRules, diagnostics: Diagnostics
-) -> NativeObject:
+    if response_format.schema is None:
+        return fields, []
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
-    given = with_description(response_format.schema or {}, response_format)
+    given = with_description(response_format.schema, response_format)
     projected = project(given, target, "response_format.schema")
     diagnostics.extend(projected.diagnostics)
-    return {"responseJsonSchema" if rules.json_schema else "responseSchema": projected.schema}
+    fields["responseJsonSchema" if rules.json_schema else "responseSchema"] = projected.schema
+    return fields, []
 
 
 # -- parameters
@@ -163,8 +157,9 @@ def lower_generation(
         given["top_logprobs"] = None
     elif options.top_logprobs is not None:
         given["logprobs"] = True
-    if not rules.sampling:
-        _drop_sampling(given, diagnostics)
+    for name in () if rules.sampling else ("temperature", "top_p", "top_k"):
+        if given.pop(name) is not None:
+            diagnostics.at(f"generation.{name}").unsupported("the model ignores it")
     return present(
         {
             **{PARAMETERS[name]: value for name, value in given.items()},
@@ -172,13 +167,6 @@ def lower_generation(
             "thinkingConfig": lower_reasoning(request, rules, diagnostics) or None,
         }
     )
-
-
-def _drop_sampling(given: dict[str, Any], diagnostics: Diagnostics) -> None:
-    """Remove the sampling parameters from the options in *given*, for models that ignore them."""
-    for name in ("temperature", "top_p", "top_k"):
-        if given.pop(name) is not None:
-            diagnostics.at(f"generation.{name}").unsupported("the model ignores it")
 
 
 def _lower_metadata(

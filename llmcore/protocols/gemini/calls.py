@@ -60,8 +60,10 @@ def on_function_call(state: GeminiState, part: NativeObject, events: list[LLMEve
     """Emit a whole call; or open, continue or end a call that comes in pieces."""
     call = object_or_empty(part.get("functionCall"))
     name = str_or_none(call.get("name"))
-    if name is None and state.info.call is not None:
-        return _on_more(state, state.info.call, call, events)
+    going_on, opened = call.get("willContinue") is True, state.info.call
+    if name is None and opened is not None:
+        state = change(state, call=replace(opened, pieces=PersistentList(call, opened.pieces)))
+        return state if going_on else end_call(state, events)
     if part == {"functionCall": {}}:  # the end of a call that has ended
         return state
     state = end_call(close_segment(state, events), events)
@@ -70,10 +72,13 @@ def on_function_call(state: GeminiState, part: NativeObject, events: list[LLMEve
     native = _native_fields(part, call)
     state, id_ = unique_call_id(state, str_or_none(call.get("id")))
     state = change(state, calls=state.info.calls + 1)
-    if call.get("willContinue") is True:
-        return _begin(state, OpenCall(id=id_, name=name, native=native), call, events)
+    freeform = name in state.info.context.freeform
+    if going_on:
+        events.append(ToolInputStart(id_, name, kind="custom" if freeform else "function"))
+        pieces = PersistentList(call, None)
+        return change(state, call=OpenCall(id=id_, name=name, native=native, pieces=pieces))
     arguments = _assembled([call])
-    if name in state.info.context.freeform:
+    if freeform:
         text = freeform_text(arguments)
         event = ToolCall(id_, name, text, kind="custom", provider_metadata=metadata_of(native))
     else:
@@ -100,21 +105,6 @@ def unique_call_id(state: GeminiState, given: str | None) -> tuple[GeminiState, 
 
 
 # -- calls in pieces
-
-
-def _begin(
-    state: GeminiState, opened: OpenCall, call: NativeObject, events: list[LLMEvent]
-) -> GeminiState:
-    kind = "custom" if opened.name in state.info.context.freeform else "function"
-    events.append(ToolInputStart(opened.id, opened.name, kind=kind))  # type: ignore[arg-type]
-    return change(state, call=replace(opened, pieces=PersistentList(call, None)))
-
-
-def _on_more(
-    state: GeminiState, opened: OpenCall, call: NativeObject, events: list[LLMEvent]
-) -> GeminiState:
-    state = change(state, call=replace(opened, pieces=PersistentList(call, opened.pieces)))
-    return state if call.get("willContinue") is True else end_call(state, events)
 
 
 def end_call(state: GeminiState, events: list[LLMEvent], *, cut: bool = False) -> GeminiState:
@@ -172,14 +162,9 @@ _SCALARS: Final = ("numberValue", "boolValue", "nullValue")
 
 
 def _scalar(piece: NativeObject) -> Any:
-    for name in _SCALARS[:2]:
-        if piece.get(name) is not None:
-            return _integral(piece[name])
-    return None
-
-
-def _integral(value: Any) -> Any:
-    """Return an integral float as an int, anything else unchanged."""
+    """Return a number, an integral one as an int, or a boolean; None without either."""
+    value = piece.get("numberValue")
+    value = piece.get("boolValue") if value is None else value
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

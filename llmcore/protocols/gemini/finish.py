@@ -62,7 +62,9 @@ _NO_CANDIDATE_METADATA: Final = ("content", "index", "finishReason", "logprobsRe
 
 def on_response_fields(state: GeminiState, chunk: NativeObject) -> GeminiState:
     """Keep the usage, the feedback on the prompt and the metadata of *chunk*."""
-    state = with_usage(state, chunk)
+    usage = chunk.get("usageMetadata")
+    if isinstance(usage, dict):
+        state = GeminiState(state.info, latest(state.usage, (usage,)), state.pieces)
     feedback = object_or_empty(chunk.get("promptFeedback"))
     blocked = str_or_none(feedback.get("blockReason"))
     if blocked is not None:
@@ -78,14 +80,6 @@ def on_candidate_fields(
     if reason is not None:
         state = change(state, reason=reason)
     return _with_metadata(state, present(candidate, but=_NO_CANDIDATE_METADATA) | more)
-
-
-def with_usage(state: GeminiState, chunk: NativeObject) -> GeminiState:
-    """Return *state* with the usage that each chunk restates."""
-    usage = chunk.get("usageMetadata")
-    if not isinstance(usage, dict):
-        return state
-    return GeminiState(state.info, latest(state.usage, (usage,)), state.pieces)
 
 
 def _with_metadata(state: GeminiState, metadata: NativeObject) -> GeminiState:

@@ -93,10 +93,7 @@ def _lower_message(
     if message.name:
         diagnostics.at("name").unsupported("the API accepts no names")
     if message.role == "assistant":
-        return {
-            "role": ROLES["assistant"],
-            "parts": _lower_response(message, target, diagnostics),
-        }
+        return {"role": ROLES["assistant"], "parts": _lower_response(message, target, diagnostics)}
     return {"role": ROLES["user"], "parts": _lower_user(message, target, ids, diagnostics)}
 
 

@@ -19,7 +19,7 @@ from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import SKIP_SIGNATURE
-from llmcore.protocols.tools import freeform_arguments
+from llmcore.protocols.tools import object_arguments
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -34,14 +34,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
-    object_or_empty,
-    objects,
-    text_or_json,
-    without,
-)
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, without
 
 # -- text and media
 
@@ -152,20 +145,10 @@ def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObjec
 def lower_call(call: ToolCallPart, target: GeminiTarget, diagnostics: Diagnostics) -> NativeObject:
     """Return a `functionCall`."""
     replayed = target.replayed(call)
-    native: NativeObject = {"name": call.name, "args": _arguments(call, diagnostics)}
+    native: NativeObject = {"name": call.name, "args": object_arguments(call, diagnostics)}
     if has_native_id(call, target):
         replayed["functionCall"] = {**object_or_empty(replayed.get("functionCall")), "id": call.id}
     return merge_native({"functionCall": native}, replayed)
-
-
-def _arguments(call: ToolCallPart, diagnostics: Diagnostics) -> NativeObject:
-    """Return the arguments as an object; the API accepts nothing else."""
-    if isinstance(call.arguments, dict):
-        return call.arguments
-    if call.kind != "custom":
-        why = "arguments are an object: these are wrapped in one"
-        diagnostics.at("arguments").changed("invalid-tool-arguments", why)
-    return freeform_arguments(text_or_json(call.arguments))
 
 
 def has_native_id(call: ToolCallPart, target: GeminiTarget) -> bool:

@@ -14,10 +14,10 @@ from attrs import field, frozen
 
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import freeform_function, no_tools, note_function, unknown_tool
+from llmcore.protocols.tools import freeform_function, note_function, nothing_to_call, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject, JsonValue, NativeObject, object_or_empty, present
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, present
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 
@@ -101,21 +101,16 @@ def _lower_own(
     if isinstance(tool, CustomTool):
         note_function(diagnostics)
         tool = freeform_function(tool, closed=False)
-    declaration: NativeObject = {"name": tool.name, "description": tool.description}
-    if not tool.description:
-        del declaration["description"]
-    if tool.parameters.get("properties") or tool.parameters.keys() - {"type", "properties"}:
-        declaration |= _lower_parameters(tool.parameters, rules, diagnostics.at("parameters"))
-    return declaration
-
-
-def _lower_parameters(
-    schema: JsonObject, rules: GeminiRules, diagnostics: Diagnostics
-) -> NativeObject:
+    declaration: NativeObject = {"name": tool.name}
+    if tool.description:
+        declaration["description"] = tool.description
+    if not tool.parameters.get("properties") and tool.parameters.keys() <= {"type", "properties"}:
+        return declaration
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
-    projected = project(schema, target, diagnostics.path)
+    projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
     diagnostics.extend(projected.diagnostics)
-    return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
+    field_name = "parametersJsonSchema" if rules.json_schema else "parameters"
+    return {**declaration, field_name: projected.schema}
 
 
 # -- the choice
@@ -154,7 +149,7 @@ def _check(
     if choice.mode == "named" and choice.tool_name not in names:
         raise unknown_tool(choice, among="functions")
     if not has_functions and not request.tools:
-        raise no_tools()
+        raise nothing_to_call(request)
     if rules.words_only:
         raise UnsupportedToolChoiceError(f"{request.model_id} calls no tools")
     if not has_functions:
@@ -185,8 +180,7 @@ def lower_hosted(
     if lower is None or (tool.kind == "mcp" and not dialect.mcp_servers):
         diagnostics.dropped("unsupported-tool", _missing(tool))
         return None
-    options = _Options(dict(tool.options), diagnostics)
-    return lower(options, dialect)
+    return lower(_Options(dict(tool.options), diagnostics), dialect)
 
 
 _CLIENT_SIDE: Final = frozenset({"functionDeclarations", "computerUse"})
@@ -259,11 +253,8 @@ def _web_fetch(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
 
 
 def _file_search(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
-    native = {
-        "fileSearchStoreNames": options.take("vector_store_ids"),
-        "topK": options.take("max_results"),
-    }
-    given = present(native)
+    stores, count = options.take("vector_store_ids"), options.take("max_results")
+    given = present({"fileSearchStoreNames": stores, "topK": count})
     return HostedLowering(tool={"fileSearch": given | options.rest()})
 
 

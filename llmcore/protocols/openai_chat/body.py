@@ -9,14 +9,13 @@ from itertools import chain
 from typing import Final, cast
 
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
-from llmcore.protocols.forced_format import format_in_words, words_of_json_mode
+from llmcore.protocols.forced_format import format_in_words, lower_openai_schema, words_of_json_mode
 from llmcore.protocols.lowering import lower_service_tier, with_accepted_effort, with_stream_options
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PARAMETERS, REQUEST_PATHS, ChatBody
 from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
-from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import NativeObject, present, without
@@ -92,33 +91,15 @@ def lower_response_format(
     if response_format is None or response_format.type == "text":
         return {}, ""
     if response_format.type == "json_schema" and "json_schema" in dialect.response_formats:
-        return _lower_schema(response_format, dialect, diagnostics), ""
+        has_strict = dialect.strict_schemas
+        schema = lower_openai_schema(response_format, diagnostics, has_strict=has_strict)
+        return {"type": "json_schema", "json_schema": schema}, ""
     enforced = "json" in dialect.response_formats
     if response_format.type == "json" and enforced:
         return {"type": "json_object"}, ""
     why = f"the server does not enforce {response_format.type!r}"
     words = format_in_words(response_format, why, diagnostics)
     return {"type": "json_object"} if enforced else {}, words
-
-
-def _lower_schema(
-    response_format: ResponseFormat, dialect: ChatDialect, diagnostics: Diagnostics
-) -> NativeObject:
-    strict = dialect.strict_schemas and response_format.strict is not False
-    target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
-    projected = project(response_format.schema or {}, target, "response_format.schema")
-    diagnostics.extend(projected.diagnostics)
-    schema: NativeObject = {"name": response_format.name}
-    if response_format.description:
-        schema["description"] = response_format.description
-    schema["schema"] = projected.schema
-    if dialect.strict_schemas:
-        schema["strict"] = projected.strict
-    elif response_format.strict:
-        diagnostics.at("response_format.strict").unsupported(
-            "the server has no strict mode for schemas"
-        )
-    return {"type": "json_schema", "json_schema": schema}
 
 
 # -- parameters

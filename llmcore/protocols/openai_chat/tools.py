@@ -15,7 +15,7 @@ from attrs import evolve
 
 from llmcore.protocols.openai_chat.models import ChatDialect, callable_tools
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import freeform_function, no_tools, note_function, unknown_tool
+from llmcore.protocols.tools import freeform_function, note_function, nothing_to_call, unknown_tool
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
@@ -50,7 +50,7 @@ def lower_tools(
     if tools and choice is not None:
         fields["tool_choice"] = _lower_choice(choice, alone, tools)
     elif choice is not None and choice.mode == "required":
-        raise UnsupportedToolChoiceError("a call is required, but the server has none of the tools")
+        raise nothing_to_call(request)
     if alone and len(request.tools) > 1:
         why = "the server cannot require one tool: only that tool is offered"
         diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
@@ -66,8 +66,6 @@ def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
         getattr(tool, "name", None) != choice.tool_name for tool in request.tools
     ):
         raise unknown_tool(choice)
-    if choice.mode == "required" and not request.tools:
-        raise no_tools()
     if request.tools and choice.mode not in dialect.tool_choice_modes:
         modes = ", ".join(sorted(dialect.tool_choice_modes)) or "none at all"
         raise UnsupportedToolChoiceError(

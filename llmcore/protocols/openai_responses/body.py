@@ -10,7 +10,7 @@ from typing import Final, cast
 from attrs import evolve
 
 from llmcore.protocols.caching import openai_cache_fields
-from llmcore.protocols.forced_format import words_of_json_mode
+from llmcore.protocols.forced_format import lower_openai_schema, words_of_json_mode
 from llmcore.protocols.lowering import note_missing, with_accepted_effort, with_stream_options
 from llmcore.protocols.openai_responses.continuation import chains, continued, digests, note_lost
 from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
@@ -25,7 +25,6 @@ from llmcore.protocols.openai_responses.names import (
 )
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
-from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import with_functions
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
@@ -175,16 +174,8 @@ def lower_text(response_format: ResponseFormat | None, diagnostics: Diagnostics)
         return {}
     if response_format.type == "json":
         return {"text": {"format": {"type": "json_object"}}}
-    strict = response_format.strict is not False
-    target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
-    projected = project(response_format.schema or {}, target, "response_format.schema")
-    diagnostics.extend(projected.diagnostics)
-    form: NativeObject = {"type": "json_schema", "name": response_format.name}
-    if response_format.description:
-        form["description"] = response_format.description
-    form["schema"] = projected.schema
-    form["strict"] = projected.strict
-    return {"text": {"format": form}}
+    schema = lower_openai_schema(response_format, diagnostics)
+    return {"text": {"format": {"type": "json_schema", **schema}}}
 
 
 def _name_json(
@@ -197,17 +188,14 @@ def _name_json(
     """
     parts = list(chain.from_iterable(turn.content for turn in request.messages))
     instructions = TextPart(body.get("instructions", ""))
-    if moves and words_of_json_mode(parts, Diagnostics()) and _names_json(instructions):
+    named = not words_of_json_mode([instructions], Diagnostics())
+    if moves and named and words_of_json_mode(parts, Diagnostics()):
         words = body.pop("instructions")
     else:
         words = words_of_json_mode(parts, diagnostics)
     if words:
         message = {"type": "message", "role": "system", "content": words}
         body["input"] = [message, *body["input"]]
-
-
-def _names_json(part: TextPart) -> bool:
-    return not words_of_json_mode([part], Diagnostics())
 
 
 _STORED: Final = frozenset({"conversation", "previous_response_id"})

@@ -57,7 +57,10 @@ def _fields(native: NativeObject) -> JsonValue:
         case "program":
             return {"code": native.get("code") or ""}
         case "shell_call":
-            return _commands_first(object_or_empty(native.get("action")))
+            action = object_or_empty(native.get("action"))
+            commands = action.get("commands")
+            given = commands if isinstance(commands, list) else []
+            return {"commands": given, **without(action, "commands")}
         case "local_shell_call":
             return object_or_empty(native.get("action"))
         case "computer_call":
@@ -89,12 +92,6 @@ def _parsed(arguments: Any) -> JsonValue:
 # -- fields that are streamed as plain text
 
 
-def _commands_first(action: NativeObject) -> NativeObject:
-    commands = action.get("commands")
-    rest = without(action, "commands")
-    return {"commands": commands if isinstance(commands, list) else [], **rest}
-
-
 def _diff_last(native: NativeObject) -> NativeObject:
     """Return a patch's operation with its diff last; the deletion of a file has no diff."""
     operation = object_or_empty(native.get("operation"))
@@ -109,7 +106,7 @@ def opening(native: NativeObject) -> str:
         case "shell_call":
             return '{"commands":["'
         case "apply_patch_call":
-            operation = without(_diff_last(native), "diff")
+            operation = without(object_or_empty(native.get("operation")), "diff")
             return f'{_dumps(operation)[:-1]}{"," if operation else ""}"diff":"'
         case _:
             return '{"code":"'

@@ -9,13 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from llmcore.protocols.caching import mark_breakpoint
-from llmcore.protocols.history import (
-    HistoryPolicy,
-    LoweringTarget,
-    Repaired,
-    native_provider_ids,
-    repair,
-)
+from llmcore.protocols.history import HistoryPolicy, LoweringTarget, native_provider_ids, repair
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
@@ -31,8 +25,6 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-
-_PARAGRAPHS: Final = "\n\n"
 
 
 class ResponsesTarget(LoweringTarget, frozen=True, kw_only=True):
@@ -82,31 +74,24 @@ def lower_messages(
     repaired = repair(request.messages, context.policy)
     repaired.report_to(diagnostics)
     calls = _native_calls(repaired.messages)
+    texts = (part.text for part in (*request.system, *repaired.system))
     items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         here = diagnostics.at(path)
         if message.name:
             here.at("name").unsupported("the Responses API accepts no names")
         if message.role == "assistant":
-            items += lower_response(message, _rules(message, context), here)
+            rules = ReplayRules(
+                trusts=context.policy.item_ids,
+                readable=context.policy.keeps_opaque(message.origin),
+                stored=not context.stateless,
+                ids=context.dialect.item_ids,
+                keys=context.keys,
+            )
+            items += lower_response(message, rules, here)
         else:
             items += _lower_input_message(message, context, calls, here)
-    return _instructions(request, repaired), items
-
-
-def _rules(message: Message, context: ResponsesTarget) -> ReplayRules:
-    return ReplayRules(
-        trusts=context.policy.item_ids,
-        readable=context.policy.keeps_opaque(message.origin),
-        stored=not context.stateless,
-        ids=context.dialect.item_ids,
-        keys=context.keys,
-    )
-
-
-def _instructions(request: LLMRequest, repaired: Repaired) -> str:
-    texts = (part.text for part in (*request.system, *repaired.system))
-    return _PARAGRAPHS.join(text for text in texts if text)
+    return "\n\n".join(filter(None, texts)), items
 
 
 def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:

@@ -52,9 +52,7 @@ def lower_part(
         case ImagePart():
             return [lower_image(part)]
         case AudioPart(transcript=transcript):
-            return [
-                _omitted("audio", "the Responses API does not accept it", diagnostics, transcript)
-            ]
+            return [_text(omitted_text("audio", _UNACCEPTED, diagnostics, transcript))]
         case DocumentPart():
             return _lower_document(part, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
@@ -69,6 +67,9 @@ def content_of(parts: list[NativeObject]) -> str | list[NativeObject]:
         text: str = parts[0]["text"]
         return text
     return parts
+
+
+_UNACCEPTED: Final = "the Responses API does not accept it"
 
 
 def _text(text: str) -> NativeObject:
@@ -90,7 +91,7 @@ def _lower_document(part: DocumentPart, diagnostics: Diagnostics) -> list[Native
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         name = part.name or part.title
-        return [_omitted("a video", "the Responses API does not accept it", diagnostics, name)]
+        return [_text(omitted_text("a video", _UNACCEPTED, diagnostics, name))]
     if part.citations:
         why = "the Responses API does not support citations of documents"
         diagnostics.at("citations").unsupported(why)
@@ -113,13 +114,6 @@ def _lower_file(part: DocumentPart) -> NativeObject:
         return {"type": "input_file", "file_url": media.remote_url(part)}
     name = file_name(part)
     return {"type": "input_file", "filename": name, "file_data": data}
-
-
-def _omitted(
-    what: str, why: str, diagnostics: Diagnostics, words: str | None = None
-) -> NativeObject:
-    """Return the text that stands for a part that could not be sent."""
-    return _text(omitted_text(what, why, diagnostics, words))
 
 
 # -- results of tools
@@ -160,9 +154,7 @@ def _lower_output(
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         return result_text(part)
-    natives: list[NativeObject] = (
-        [{"type": "input_text", "text": "Error:"}] if part.is_error else []
-    )
+    natives = [_text("Error:")] if part.is_error else []
     for index, item in enumerate(part.parts):
         natives += lower_part(item, keys, diagnostics.at(f"content[{index}]"))
     return natives
@@ -200,18 +192,15 @@ def _shell_entry(value: Any, failed: bool) -> NativeObject:
     if not isinstance(value, Mapping) or value.keys().isdisjoint({"stdout", "stderr", "outcome"}):
         text = text_or_json(value)
         outcome: NativeObject = {"type": "exit", "exit_code": int(failed)}
-        return {"stdout": "" if failed else text, "stderr": text if failed else "", **_of(outcome)}
+        texts = {"stdout": "" if failed else text, "stderr": text if failed else ""}
+        return {**texts, "outcome": outcome}
     code = int_or_none(value.get("exit_code"))
     outcome = object_or_empty(value.get("outcome")) or {
         "type": "exit",
         "exit_code": int(failed) if code is None else code,
     }
     texts = {name: text_or_json(value.get(name) or "") for name in ("stdout", "stderr")}
-    return {**texts, **_of(outcome)}
-
-
-def _of(outcome: NativeObject) -> NativeObject:
-    return {"outcome": outcome}
+    return {**texts, "outcome": outcome}
 
 
 def _local_shell(

@@ -10,9 +10,9 @@ from typing import Final
 
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import no_tools, unknown_tool
+from llmcore.protocols.tools import nothing_to_call, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import NativeObject, object_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
@@ -32,7 +32,7 @@ def lower_tools(request: LLMRequest, keys: Iterable[str], diagnostics: Diagnosti
             tools.append(native)
     choice = request.tool_choice
     if choice is not None and choice.mode == "required" and not tools:
-        raise _nothing_to_call(request)
+        raise nothing_to_call(request)
     fields: NativeObject = {}
     if tools:
         fields["tools"] = tools
@@ -41,14 +41,6 @@ def lower_tools(request: LLMRequest, keys: Iterable[str], diagnostics: Diagnosti
     if request.parallel_tool_calls is not None and tools:
         fields["parallel_tool_calls"] = request.parallel_tool_calls
     return fields
-
-
-def _nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedToolChoiceError:
-    if request.tools:
-        return UnsupportedToolChoiceError(
-            "a call is required, but the server has none of the tools"
-        )
-    return no_tools()
 
 
 def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
@@ -119,6 +111,8 @@ def _lower_custom(tool: CustomTool) -> NativeObject:
 
 
 def _lower_hosted(tool: HostedTool, model: str, diagnostics: Diagnostics) -> NativeObject | None:
+    if tool.kind in _NATIVE_KINDS:
+        return {"type": tool.kind, **tool.options}
     form = _HOSTED.get(tool.kind)
     if form is None:
         diagnostics.dropped("unsupported-tool", f"the Responses API has no {tool.kind} tool")
@@ -181,21 +175,15 @@ def _shell(options: NativeObject, model: str, _diagnostics: Diagnostics) -> Nati
     return {"type": "local_shell" if "codex-mini" in model else "shell", **options}
 
 
-def _as(kind: str) -> Callable[[NativeObject, str, Diagnostics], NativeObject]:
-    def lower(options: NativeObject, _model: str, _diagnostics: Diagnostics) -> NativeObject:
-        return {"type": kind, **options}
-
-    return lower
+_NATIVE_KINDS: Final = frozenset({"image_generation", "mcp", "tool_search"})
+"""Kinds that have the API's own names, and its own options."""
 
 
 _HOSTED: Final[dict[str, Callable[[NativeObject, str, Diagnostics], NativeObject]]] = {
     "code_execution": _code_execution,
     "computer_use": _computer_use,
     "file_search": _file_search,
-    "image_generation": _as("image_generation"),
-    "mcp": _as("mcp"),
     "shell": _shell,
-    "tool_search": _as("tool_search"),
     "web_search": _web_search,
 }
-"""By kind. The API does not have the others (`web_fetch`, `text_editor`, `memory`)."""
+"""Other kinds. The API does not have the rest (`web_fetch`, `text_editor`, `memory`)."""
