@@ -184,22 +184,17 @@ def lower_thinking(
     if reasoning.effort == "none":
         return _lower_none(limit, rules, diagnostics)
     effort = _lower_effort(reasoning.effort, rules, diagnostics)
-    if "adaptive" in rules.thinking and not _takes_budget(reasoning, rules):
-        return Thinking(
-            thinking=_thinking_of("adaptive", display=_display(reasoning)),
-            effort=effort
-            if effort or reasoning.budget_tokens is None
-            else _budgeted(reasoning, diagnostics),
-            max_tokens=limit,
-        )
+    budget = reasoning.budget_tokens
+    if "adaptive" in rules.thinking and (budget is None or "enabled" not in rules.thinking):
+        if budget is not None and effort is None:
+            why = f"the model decides how much to think; {budget} tokens cannot be a limit"
+            diagnostics.at("reasoning.budget_tokens").unsupported(why)
+        adaptive: JsonObject = {"type": "adaptive", "display": _display(reasoning)}
+        return Thinking(thinking=present(adaptive), effort=effort, max_tokens=limit)
     if "enabled" not in rules.thinking:
         diagnostics.at("reasoning").unsupported("the model does not think")
         return Thinking(max_tokens=limit)
     return _with_budget(reasoning, effort, max_tokens, rules, diagnostics)
-
-
-def _thinking_of(kind: str, **fields: Any) -> JsonObject:
-    return {"type": kind, **present(fields)}
 
 
 def is_thinking(thinking: JsonObject | None) -> bool:
@@ -212,19 +207,14 @@ def has_budget(thinking: JsonObject | None) -> bool:
     return thinking is not None and thinking.get("type") == "enabled"
 
 
-def _takes_budget(reasoning: ReasoningOptions, rules: ClaudeRules) -> bool:
-    return reasoning.budget_tokens is not None and "enabled" in rules.thinking
-
-
 def _lower_none(limit: int, rules: ClaudeRules, diagnostics: Diagnostics) -> Thinking:
     if "disabled" in rules.thinking:
         return Thinking(thinking={"type": "disabled"}, max_tokens=limit)
     if not rules.thinking:
         return Thinking(max_tokens=limit)
-    least = "between_tools" if "between_tools" in rules.thinking else "always"
     why = "reasoning cannot be turned off for this model; the lowest effort is sent"
     diagnostics.at("reasoning.effort").changed("reasoning-not-off", why)
-    thinking = {"type": "between_tools"} if least == "between_tools" else None
+    thinking = {"type": "between_tools"} if "between_tools" in rules.thinking else None
     effort = rules.efforts[0] if rules.efforts else None
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
 
@@ -239,12 +229,6 @@ def _lower_effort(effort: str | None, rules: ClaudeRules, diagnostics: Diagnosti
     why = f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}"
     diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
     return nearest
-
-
-def _budgeted(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
-    why = f"the model decides how much to think; {reasoning.budget_tokens} tokens cannot be a limit"
-    diagnostics.at("reasoning.budget_tokens").unsupported(why)
-    return None
 
 
 def _display(reasoning: ReasoningOptions) -> str | None:
@@ -291,8 +275,8 @@ def _with_budget(
     shown = _display(reasoning) if "adaptive" in rules.thinking else None
     if reasoning.summary == "none" and shown is None:
         diagnostics.at("reasoning.summary").unsupported("the model always shows its thinking")
-    thinking = _thinking_of("enabled", budget_tokens=fitting, display=shown)
-    return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
+    thinking: JsonObject = {"type": "enabled", "budget_tokens": fitting, "display": shown}
+    return Thinking(thinking=present(thinking), effort=effort, max_tokens=limit)
 
 
 # -- thinking beside other settings ---------------------------------------------------------

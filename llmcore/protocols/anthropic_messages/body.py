@@ -8,7 +8,7 @@ for no breakpoints of ours), `structured_output` (`"native"` or `"tool"`), and `
 `beta_features` or `betas`, which name features beside those that the body certainly needs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from attrs import evolve
@@ -55,7 +55,7 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, object_or_empty, objects, plain_object, present, without
 from llmcore.schema.messages import Message
-from llmcore.schema.options import ResponseFormat, merge_json
+from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
@@ -89,9 +89,11 @@ def from_request(
         rules = evolve(rules, system_messages=False)
     try:
         body, betas = _lower(request, rules, service_tiers, stream, diagnostics)
-        headers = _beta_headers(body, betas, _options(request))
+        named = _named_betas(_options(request))
+        features = ",".join(dict.fromkeys([*_betas_of(body), *betas, *named]))
     except LLMError as error:
         return Failure(error)
+    headers = {_BETA_HEADER: features} if features else {}
     return Success(Built(cast("MessagesBody", body), tuple(diagnostics.entries), headers=headers))
 
 
@@ -124,7 +126,10 @@ def _lower(
     metadata = _lower_metadata(request, diagnostics)
     choice = format_choice(lowered_format, request) or tools.choice
     thinking = without_excluded_thinking(reasoning.thinking, choice, prompt.messages, diagnostics)
-    enforced = _enforced(lowered_format.schema, request.response_format)
+    schema, enforced = lowered_format.schema, None
+    if schema is not None and request.response_format is not None:
+        described = with_description(schema, request.response_format)
+        enforced = {"type": "json_schema", "schema": described}
     fields: dict[str, Any] = {
         "model": request.model_id,
         "max_tokens": reasoning.max_tokens,
@@ -146,15 +151,6 @@ def _lower(
     automatic = options.get("auto_cache") is not False
     place_breakpoints(body, request.cache, automatic=automatic, diagnostics=diagnostics)
     return body, tools.betas
-
-
-def _enforced(
-    schema: JsonObject | None, response_format: ResponseFormat | None
-) -> JsonObject | None:
-    """Return `output_config.format`; None where the API enforces no schema."""
-    if schema is None or response_format is None:
-        return None
-    return {"type": "json_schema", "schema": with_description(schema, response_format)}
 
 
 def _lower_metadata(request: LLMRequest, diagnostics: Diagnostics) -> JsonObject | None:
@@ -266,14 +262,6 @@ _BETA_BY_BLOCK: Final = {
     "tool_removal": "mid-conversation-tool-changes-2026-07-01",
 }
 _THINKING_UPDATES: Final = "thinking-display-updates-2026-08-18"
-
-
-def _beta_headers(
-    body: Mapping[str, Any], betas: Iterable[str], options: JsonObject
-) -> Mapping[str, str]:
-    """Return the header that names the beta features of *body*; empty if it uses none."""
-    names = ",".join(dict.fromkeys([*_betas_of(body), *betas, *_named_betas(options)]))
-    return {_BETA_HEADER: names} if names else {}
 
 
 def _betas_of(body: Mapping[str, Any]) -> Iterator[str]:

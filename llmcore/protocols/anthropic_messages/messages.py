@@ -353,10 +353,6 @@ def _texts(draft: _Draft) -> list[Block]:
     return texts
 
 
-def _is_thinking(block: Block) -> bool:
-    return block.get("type") in THINKING_BLOCKS
-
-
 def _is_text(block: Block) -> bool:
     return block.get("type") == "text" and isinstance(block.get("text"), str)
 
@@ -374,7 +370,7 @@ def _fix_trailing_assistant(
     content = messages[-1]["content"]
     if messages[-1]["role"] != "assistant":
         return
-    remove_trailing_thinking(content, _is_thinking, diagnostics)
+    remove_trailing_thinking(content, lambda b: b.get("type") in THINKING_BLOCKS, diagnostics)
     if not content:
         messages.pop()
         return

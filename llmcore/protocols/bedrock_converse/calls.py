@@ -21,7 +21,6 @@ from llmcore.protocols.blocks import (
     Block,
     FastPath,
     continue_call,
-    end_call,
     open_block,
     replace_block,
     start_call,
@@ -71,14 +70,6 @@ def on_input(
         return state
     after = continue_call(block, text_or_empty(given), events, _INPUT)
     return state if after is block else replace_block(state, index, after)
-
-
-def end_tool(block: Block, events: list[LLMEvent]) -> None:
-    """Emit the end of a call."""
-    end_call(block, events, METADATA_KEY, _NOT_METADATA)
-
-
-_NOT_METADATA: Final = frozenset({"toolUseId", "name", "input"})
 
 
 # -- results of the service's tools

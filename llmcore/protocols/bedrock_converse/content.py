@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
+from llmcore.protocols.bedrock_converse.calls import end_result
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, keep_delta
 from llmcore.protocols.blocks import (
@@ -24,6 +24,7 @@ from llmcore.protocols.blocks import (
     FastPath,
     Kind,
     close_block,
+    end_call,
     end_format_call,
     open_block,
     replace_block,
@@ -135,17 +136,6 @@ def _report_sources(
 
 
 # -- reasoning
-
-
-def on_reasoning_start(
-    state: ConverseState,
-    index: object,
-    member: str,
-    reasoning: NativeObject,
-    events: list[LLMEvent],
-) -> ConverseState:
-    """Open reasoning that comes with its start, complete or in part."""
-    return on_reasoning(state, index, {member: reasoning}, events)
 
 
 def on_reasoning(
@@ -295,6 +285,8 @@ def _grown(before: Any, value: Any) -> Any:
 
 # -- the end of a block
 
+_NOT_OF_CALL: Final = frozenset({"toolUseId", "name", "input"})
+
 
 def close(state: ConverseState, index: object, events: list[LLMEvent]) -> ConverseState:
     """Close the block at *index*; emits its end."""
@@ -314,5 +306,5 @@ def close(state: ConverseState, index: object, events: list[LLMEvent]) -> Conver
         case "format":
             end_format_call(block, events)
         case _:
-            end_tool(block, events)
+            end_call(block, events, METADATA_KEY, _NOT_OF_CALL)
     return state

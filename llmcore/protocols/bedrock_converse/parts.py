@@ -116,7 +116,9 @@ def _lower_document(part: DocumentPart, target: ConverseTarget, diagnostics: Dia
     name = media.document_format(media_type)
     if name is None:
         return _omitted("a document", f"the API accepts no {media_type}", diagnostics, label)
-    document: Block = {"format": name, "name": _document_name(label, target), "source": source}
+    document_name = media.document_name(label, target.document_names)
+    target.document_names.add(document_name)
+    document: Block = {"format": name, "name": document_name, "source": source}
     if part.context:
         document["context"] = part.context
     if part.citations and target.citations:
@@ -124,13 +126,6 @@ def _lower_document(part: DocumentPart, target: ConverseTarget, diagnostics: Dia
     elif part.citations:
         diagnostics.at("citations").unsupported("citations are refused beside structured output")
     return {"document": document}
-
-
-def _document_name(label: str | None, target: ConverseTarget) -> str:
-    """Return a name as the service takes it, different from those of all documents before."""
-    name = media.document_name(label, target.document_names)
-    target.document_names.add(name)
-    return name
 
 
 def _media(part: media.MediaPart) -> tuple[str, Block | str]:

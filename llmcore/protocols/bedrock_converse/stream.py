@@ -31,7 +31,6 @@ from llmcore.protocols.bedrock_converse.content import (
     on_image,
     on_media_start,
     on_reasoning,
-    on_reasoning_start,
     on_text,
 )
 from llmcore.protocols.bedrock_converse.finish import closing_events, with_facts, with_usage
@@ -174,7 +173,9 @@ _STARTS: Final[
     "toolResult": on_result_start,
     "image": on_media_start,
     "audio": on_media_start,
-    "reasoningContent": on_reasoning_start,
+    "reasoningContent": lambda state, index, name, block, events: on_reasoning(
+        state, index, {name: block}, events
+    ),
     "citationsContent": on_cited_text,
 }
 
