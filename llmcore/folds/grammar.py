@@ -172,7 +172,8 @@ class _Checker:
             problem(f"{key} ends with text that was in no delta: {event.text[len(joined) :]!r}")
         elif event.text != joined:
             self._changed += 1  # allowed if `Finish` has a Diagnostic for it
-        if isinstance(event, TextEnd) and not event.refusal and _is_refusal(segment.start):
+        begun_refusal = isinstance(segment.start, TextStart) and segment.start.refusal
+        if isinstance(event, TextEnd) and begun_refusal and not event.refusal:
             problem(f"{key} began as a refusal")
         if isinstance(event, ToolInputEnd):
             start = segment.start if isinstance(segment.start, ToolInputStart) else None
@@ -197,10 +198,6 @@ class _Segment:
     def __init__(self, start: LLMEvent | None) -> None:
         self.start = start
         self.chunks: list[str] = []
-
-
-def _is_refusal(start: LLMEvent | None) -> bool:
-    return isinstance(start, TextStart) and start.refusal
 
 
 def _matches_input(call: ToolCall, start: ToolInputStart, end: ToolInputEnd) -> bool:

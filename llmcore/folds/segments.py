@@ -27,7 +27,6 @@ from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 from attrs import define, field
 
-from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob, ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
@@ -50,7 +49,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import JsonValue, parse_arguments
+from llmcore.schema.json import JsonValue, parse_arguments, text_or_json
 from llmcore.schema.usage import Usage, estimated_tokens
 
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
@@ -251,7 +250,7 @@ class SegmentFold:
             event.id, event.name, kind=event.kind, provider_executed=event.provider_executed
         )
         raw = event.raw_arguments
-        text = _input_text(event.arguments) if raw is None else raw
+        text = text_or_json(event.arguments) if raw is None else raw
         end = ToolInputEnd(event.id, text, provider_metadata=event.provider_metadata)
         return (*self._start_tool(start), *self._end_tool(end, written=raw is not None))
 
@@ -348,16 +347,7 @@ class SegmentFold:
     }
 
 
-def _discard(_fold: SegmentFold, _event: LLMEvent) -> Sequence[LLMEvent]:
-    return ()
-
-
-_DISCARD_ALL: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), _discard)
-
-
-def _input_text(arguments: JsonValue) -> str:
-    """Return *arguments* as the text that a model would have written."""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
+_DISCARD_ALL: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), lambda _fold, _event: ())
 
 
 def _with_whole_characters(opened: _Open, event: DeltaEvent) -> Sequence[LLMEvent]:

@@ -144,9 +144,9 @@ def _after(document: JsonObject, files: tuple[StoredFile, ...], request: PageReq
     return None
 
 
-def _delete(path: str, file: StoredFile) -> NativeRequest:
-    name = file.name or file.id
-    return NativeRequest(path=f"{path}/{quote(name, safe='')}", method="DELETE")
+def _delete(path: str, file: StoredFile, *, safe: str = "") -> NativeRequest:
+    name = quote(file.name or file.id, safe=safe)
+    return NativeRequest(path=f"{path}/{name}", method="DELETE")
 
 
 def file_protocol(
@@ -218,13 +218,10 @@ GEMINI_FINISH: Final[Uploading] = UnaryProtocol(
 )
 
 
-def _delete_resource(file: StoredFile) -> NativeRequest:
-    name = file.name or file.id
-    return NativeRequest(path=f"/{quote(name, safe='/')}", method="DELETE")
-
-
 GEMINI_DELETING: Final[Deleting] = UnaryProtocol(
-    id="gemini-file-deletion", build=_delete_resource, read=lambda _response, _file: None
+    id="gemini-file-deletion",
+    build=partial(_delete, "", safe="/"),
+    read=lambda _response, _file: None,
 )
 
 

@@ -186,11 +186,7 @@ def multipart(
 def _head_of(name: str, file: FileUpload) -> bytes:
     media_type = plain_media_type(file.media_type)
     head = f'name="{_quoted(name)}"; filename="{_quoted(file.filename)}"\r\n'
-    return _bytes(f"{head}Content-Type: {media_type}\r\n\r\n")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
+    return f"{head}Content-Type: {media_type}\r\n\r\n".encode("utf-8", "replace")
 
 
 _ESCAPES: Final = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from llmcore.schema.usage import RateLimitInfo
 
 
-def _class_default(error: "LLMError") -> bool:
-    return type(error).retryable_by_default
-
-
 _RAW_LEVELS = 100
 
 
@@ -67,7 +63,9 @@ class LLMError(Exception):
     """The HTTP status, if there was a response."""
     error_code: str | None = None
     """The provider's own code or type of the error."""
-    retryable: bool = field(default=Factory(_class_default, takes_self=True))
+    retryable: bool = field(
+        default=Factory(lambda error: type(error).retryable_by_default, takes_self=True)
+    )
     """Whether the same request may succeed later."""
     retry_after: float | None = None
     """Seconds to wait before a retry, as the server asked."""

@@ -18,7 +18,7 @@ from llmcore.fronts.anthropic_messages.models import listed_model, model_list, t
 from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest, read_request, routing_of
 from llmcore.fronts.anthropic_messages.response import MessagesWriter
 from llmcore.fronts.encoding import EVENT_STREAM, named_event
-from llmcore.fronts.front import ClientRequest, Front, StreamEncoding
+from llmcore.fronts.front import Front, StreamEncoding
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID
 
 _ENCODING: Final = StreamEncoding(
@@ -28,10 +28,6 @@ _ENCODING: Final = StreamEncoding(
 )
 
 
-def _encoding(_asked: ClientRequest) -> StreamEncoding:
-    return _ENCODING
-
-
 front: Final[Front[ReadMessagesRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="msg",
@@ -39,7 +35,7 @@ front: Final[Front[ReadMessagesRequest]] = Front(
     read=read_request,
     no_request=ReadMessagesRequest(searches=False),
     writer=MessagesWriter,
-    encoding=_encoding,
+    encoding=lambda _asked: _ENCODING,
     error=failure_response,
     checker=MessagesChecker,
     models=model_list,

@@ -12,7 +12,7 @@ included; for others it loses what only Gemini can read.
 from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import evolve
 
@@ -29,7 +29,7 @@ from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject, object_or_empty, str_or_none, without
-from llmcore.schema.messages import Message, Origin
+from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure
 
@@ -176,7 +176,10 @@ class _TurnReader:
         if self._foreign:
             why = "only the model that made it can read it, and the upstream is another"
             self._diagnostics.at(self._foreign).dropped("opaque-data-dropped", why)
-        return [_message(origin, parts) for origin, parts in self._echo_reader.take()]
+        return [
+            Message.assistant(tuple(parts), origin=origin)  # type: ignore[arg-type]
+            for origin, parts in self._echo_reader.take()
+        ]
 
     def _end_group(self, state: str, path: str) -> None:
         """Read *state*, which contains the parts of the group that clients do not send back."""
@@ -231,7 +234,3 @@ def _joined(parts: Sequence[ContentPart], kinds: tuple[type, ...]) -> list[Conte
         else:
             whole += row
     return whole
-
-
-def _message(origin: Origin | None, parts: Sequence[Any]) -> Message:
-    return Message.assistant(tuple(parts), origin=origin)

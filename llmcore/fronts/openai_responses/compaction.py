@@ -148,7 +148,7 @@ def user_items(
         for message in before
         if message.role == "user" and not is_summary(message)
     ]
-    messages = [item for item in items if _is_of_user(item)]
+    messages = [i for i in items if (i.get("type"), i.get("role")) == ("message", "user")]
     return [*earlier, *({**item, "status": "completed"} for item in messages)]
 
 
@@ -160,10 +160,6 @@ def _user_item(message: Message, item_id: str, diagnostics: Diagnostics) -> Item
     ]
     item: Item = {"id": item_id, "type": "message", "status": "completed", "role": "user"}
     return {**item, "content": content}
-
-
-def _is_of_user(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "message" and item.get("role") == "user"
 
 
 def compacted(response: JsonObject, messages: Sequence[Item]) -> JsonObject:

@@ -3,7 +3,6 @@
 Source: https://developers.openai.com/api/docs/guides/error-codes, read November 2026.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from llmcore.fronts.errors import (
@@ -45,11 +44,7 @@ def item_not_found(item_id: str) -> FrontError:
     )
 
 
-_IN_RESPONSE: Final[Mapping[str, str]] = {
-    CONTEXT_LENGTH: CONTEXT_LENGTH,
-    NO_QUOTA: NO_QUOTA,
-    RATE_LIMIT: RATE_LIMIT,
-}
+_IN_RESPONSE: Final = (CONTEXT_LENGTH, NO_QUOTA, RATE_LIMIT)
 
 
 def response_error(error: LLMError) -> JsonObject:
@@ -60,4 +55,5 @@ def response_error(error: LLMError) -> JsonObject:
     """
     failure = from_llm_error(error)
     other = "invalid_prompt" if failure.type == INVALID_REQUEST else SERVER_ERROR
-    return {"code": _IN_RESPONSE.get(failure.code or "", other), "message": failure.message}
+    code = failure.code if failure.code in _IN_RESPONSE else other
+    return {"code": code, "message": failure.message}

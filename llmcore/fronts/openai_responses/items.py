@@ -273,21 +273,20 @@ def hosted_item(
     native = native_item(call)
     if native:
         return _hosted_native_item(native, files, item_id, status)
-    item = {"id": item_id, "type": hosted_type(call), "status": _status(result, status)}
+    ended = "failed" if result is not None and result.is_error else status
+    item = {"id": item_id, "type": hosted_type(call), "status": ended}
     match item["type"]:
         case "web_search_call":
             return {**item, "action": _search(call, result)}
         case "code_interpreter_call":
-            return {**item, **_code(call, result)}
+            text = result_as_text(result)
+            logs = [{"type": "logs", "logs": text}] if text else None
+            return {**item, "code": executed_code(call), "container_id": "", "outputs": logs}
         case _:
             arguments = text_or_json(call.arguments)
             named = {"server_label": provider or "upstream", "name": call.name}
             output = None if result is None else result_as_text(result)
             return {**item, **named, "arguments": arguments, "output": output, "error": None}
-
-
-def _status(result: ToolResult | None, status: str) -> str:
-    return "failed" if result is not None and result.is_error else status
 
 
 def native_item(event: ToolCall | ToolResult) -> Mapping[str, Any]:
@@ -324,15 +323,6 @@ def _search(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
         action["queries"] = queries
     sources = [{"type": "url", "url": page["url"]} for page in found_pages(result)]
     return {**action, "sources": sources} if sources else action
-
-
-def _code(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
-    text = result_as_text(result)
-    return {
-        "code": executed_code(call),
-        "container_id": "",
-        "outputs": [{"type": "logs", "logs": text}] if text else None,
-    }
 
 
 # -- items that come whole

@@ -21,11 +21,6 @@ from llmcore.schema.tools import HostedTool, HostedToolKind
 # -- hosted tools
 
 
-def is_hosted(type_: str) -> bool:
-    """Return whether *type_* is a tool that a provider runs."""
-    return type_ in HOSTED_KINDS
-
-
 def kind_of(type_: str) -> HostedToolKind:
     """Return the kind of a hosted tool; `raw` for one that other providers do not have."""
     return HOSTED_KINDS.get(type_, "raw")

@@ -18,12 +18,12 @@ from attrs import evolve, frozen
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
-from llmcore.fronts.openai_responses.native_tools import is_hosted, kind_of, offer_hosted
+from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import rooted
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_function
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
@@ -168,11 +168,10 @@ class ToolCollector:
                 return self._builtin(type_, native, path)
             case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
                 return self._hosted_function(type_, native, path)
-            case str(type_) if is_hosted(type_):
-                spec = offer_hosted(
-                    native, self._protocol_id, self._policy, self._diagnostics.at(path)
-                )
-                return _hosted(spec, native)
+            case str(type_) if type_ in HOSTED_KINDS:
+                here, label = self._diagnostics.at(path), str_or_none(native.get("server_label"))
+                spec = offer_hosted(native, self._protocol_id, self._policy, here)
+                return None if spec is None else OfferedTool(spec=spec, type=type_, label=label)
             case type_:
                 raise invalid(
                     f"{path}: there are no tools of the type {type_!r} here.",
@@ -319,13 +318,6 @@ def _skills(native: Mapping[str, Any]) -> Iterable[str]:
         yield f"- {skill.get('name')} ({skill.get('path')}): {skill.get('description')}"
 
 
-def _hosted(spec: HostedTool | None, native: Mapping[str, Any]) -> OfferedTool | None:
-    if spec is None:
-        return None
-    label = str_or_none(native.get("server_label"))
-    return OfferedTool(spec=spec, type=str(native.get("type")), label=label)
-
-
 def _described(tool: OfferedTool, about: str) -> OfferedTool:
     if isinstance(tool.spec, HostedTool):
         return tool
@@ -389,10 +381,11 @@ def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | Non
         return choice_of_mode(native, offer.tools), offer
     if not isinstance(native, dict):
         raise invalid("tool_choice must be a string or an object.", TOOL_CHOICE)
-    chosen = _find(native, offer)
+    chosen = next((tool for tool in offer.tools if _is_meant(native, tool)), None)
     if chosen is None:
         raise invalid(f"tool_choice names {_words(native)}, which is not in tools.", TOOL_CHOICE)
-    return ToolChoice.named(_call_name(chosen)), offer
+    name = chosen.entry.upstream if chosen.entry else chosen.label or chosen.type
+    return ToolChoice.named(name), offer
 
 
 def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, ...]:
@@ -408,10 +401,6 @@ def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, 
             )
         allowed |= meant
     return tuple(offer.tools[number] for number in sorted(allowed))
-
-
-def _find(native: Mapping[str, Any], offer: ToolOffer) -> OfferedTool | None:
-    return next((tool for tool in offer.tools if _is_meant(native, tool)), None)
 
 
 def _is_meant(native: Mapping[str, Any], tool: OfferedTool) -> bool:
@@ -435,11 +424,6 @@ def _is_meant(native: Mapping[str, Any], tool: OfferedTool) -> bool:
             and namespace in (None, entry.namespace)
         )
     return tool.type == type_
-
-
-def _call_name(tool: OfferedTool) -> str:
-    """Return the request's name of the tool: a function's name, or else its label or type."""
-    return tool.entry.upstream if tool.entry else tool.label or tool.type
 
 
 def _words(native: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonValue, text_or_json
+from llmcore.schema.json import all_objects, text_or_json
 
 
 class ConverseTarget(LoweringTarget, frozen=True, kw_only=True):
@@ -218,10 +218,6 @@ def _lower_output(item: ToolOutputPart, target: ConverseTarget, diagnostics: Dia
 _RESULT_BLOCKS = frozenset({"document", "image", "json", "searchResult", "text", "video"})
 
 
-def _is_result_block(block: JsonValue) -> bool:
-    return isinstance(block, Mapping) and len(block) == 1 and block.keys() <= _RESULT_BLOCKS
-
-
 def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
     """Return a call or result of the service's own tool as it came.
 
@@ -230,7 +226,8 @@ def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
     native = part.provider_metadata.get(METADATA_KEY, {})
     if isinstance(part, ToolResultPart):
         content = part.content
-        if not isinstance(content, list) or not all(map(_is_result_block, content)):
+        blocks = all_objects(content)
+        if blocks is None or not all(len(b) == 1 and b.keys() <= _RESULT_BLOCKS for b in blocks):
             return None
         return {"toolResult": {"toolUseId": part.tool_call_id, "content": content, **native}}
     if "type" not in native or not part.is_valid:

@@ -67,7 +67,8 @@ def _stated_waits(
     milliseconds = _number(names.get("retry-after-ms", ""))
     yield None if milliseconds is None else milliseconds / 1000
     yield _number(names.get("retry-after", ""))
-    yield _until(names.get("retry-after", ""), names)
+    date, until = _http_date(names.get("date", "")), _http_date(names.get("retry-after", ""))
+    yield (until - date).total_seconds() if date and until else None
     yield from _retry_delays(body)
     for match in _TRY_AGAIN.finditer(message[:_SCANNED]):
         yield duration_s(match["wait"])
@@ -82,11 +83,6 @@ def _exhausted_wait(names: Mapping[str, str]) -> float | None:
         window.reset_at for window in windows.values() if window.remaining == 0 and window.reset_at
     ]
     return (max(resets) - date).total_seconds() if date and resets else None
-
-
-def _until(text: str, names: Mapping[str, str]) -> float | None:
-    date, until = _http_date(names.get("date", "")), _http_date(text)
-    return (until - date).total_seconds() if date and until else None
 
 
 def _retry_delays(body: JsonValue) -> Iterator[float | None]:
@@ -256,17 +252,14 @@ def _windows(names: Mapping[str, str], date: datetime | None) -> dict[tuple[str,
         if match is None:
             continue
         subject = _SUBJECTS.get(match["subject"], match["subject"])
-        window = windows.setdefault((subject, _window_name(match)), _Window())
+        # input and output tokens are limits of their own, though neither is "the" token limit
+        window_name = f"{match['subject']} {match['window']}"
+        window = windows.setdefault((subject, window_name), _Window())
         if match["field"] == "reset":
             window.reset_at = _moment(names[name], date)
         else:
             setattr(window, match["field"], _count(names[name]))
     return windows
-
-
-def _window_name(match: re.Match[str]) -> str:
-    # Input and output tokens are limits of their own, though neither is "the" token limit.
-    return f"{match['subject']} {match['window']}"
 
 
 def _count(text: str) -> int | None:

@@ -230,7 +230,7 @@ def _message(group: list[Unit], policy: HistoryPolicy, diagnostics: Diagnostics)
         return Arranged(first.path, first.sources[0], None)
     role, placed = first.role, [entry for unit in group for entry in unit.parts]
     if first.side == "user":
-        placed.sort(key=_results_first)
+        placed.sort(key=lambda entry: not isinstance(entry[1], ToolResultPart))
         role = "tool" if placed and isinstance(placed[0][1], ToolResultPart) else "user"
     places = tuple(place for place, _ in placed)
     content = tuple(part for _, part in placed) or _placeholder(first, diagnostics)
@@ -253,10 +253,6 @@ def _is_unchanged(unit: Unit) -> bool:
         return False
     source = unit.sources[0]
     return source.role == unit.role and _same(source.content, [part for _, part in unit.parts])
-
-
-def _results_first(entry: Placed) -> bool:
-    return not isinstance(entry[1], ToolResultPart)
 
 
 def _placeholder(unit: Unit, diagnostics: Diagnostics) -> tuple[TextPart, ...]:

@@ -266,15 +266,13 @@ def _with_effort_to_search(request: LLMRequest, diagnostics: Diagnostics) -> LLM
     reasoning = request.reasoning
     if reasoning is None or reasoning.effort != "minimal":
         return request
-    if not any(isinstance(tool, HostedTool) and _searches(tool) for tool in request.tools):
+    hosted = [tool for tool in request.tools if isinstance(tool, HostedTool)]
+    kinds = [str(tool.options.get("type") if tool.kind == "raw" else tool.kind) for tool in hosted]
+    if not any(kind.startswith("web_search") for kind in kinds):
         return request
     why = "web search cannot be used with the effort 'minimal', which became 'low'"
     diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
     return evolve(request, reasoning=evolve(reasoning, effort="low"))
-
-
-def _searches(tool: HostedTool) -> bool:
-    return tool.kind == "web_search" or str(tool.options.get("type")).startswith("web_search")
 
 
 def lower_reasoning(

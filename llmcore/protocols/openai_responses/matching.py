@@ -47,7 +47,10 @@ def match_inside(state: ResponsesState, event: NativeObject, *types: str) -> Ite
     number = int_or_none(event.get("output_index"))
     item_id = str_or_none(event.get("item_id"))
     candidate = _numbered(state, number, types)
-    if candidate is not None and (item_id is None or _has_id(candidate, item_id)):
+    if candidate is not None and item_id is None:
+        return candidate
+    # some servers name calls by their call id
+    if candidate and item_id in (candidate.native.get("id"), candidate.native.get("call_id")):
         return candidate
     if item_id is not None:
         keys = [(type_, name, item_id) for type_ in types for name in ID_FIELDS]
@@ -163,11 +166,6 @@ def _open(state: ResponsesState, types: Iterable[str]) -> Item | None:
     chains = (state.unfinished.get(type_) for type_ in types)
     latest = max((chain.value for chain in chains if chain is not None), default=None)
     return None if latest is None else state.items[latest[1]]
-
-
-def _has_id(item: Item, item_id: str) -> bool:
-    """Return whether *item_id* is the item's; some servers name calls by their call id."""
-    return item_id in (item.native.get("id"), item.native.get("call_id"))
 
 
 def _can_be(item: Item, native: NativeObject) -> bool:
