@@ -96,6 +96,8 @@ WRONG = {
     "Tool('f', func=_double)": "did you mean 'execute'",
     "TextPart(content='Hi')": "did you mean 'text'",
     "LLMRequest(model='m', messages=[], temperature=1)": r"write request\(temperature=...\)",
+    "list(llmcore.stream(MODEL, 'Hi'))": r"async for.*llmcore.sync.stream",
+    "list(llmcore.stream(MODEL, 'Hi').text_stream)": r"async for.*llmcore.sync.stream",
     "sync.generate_object(MODEL, 'Hi', response_model=dict)": "did you mean 'schema'",
     "_generate('Hi', tools=[dict])": "got the class dict",
     "_generate('Hi', history=[])": "did you mean 'messages'",

@@ -11,7 +11,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractContextManager
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, NoReturn, Protocol, Self, runtime_checkable
 
 import anyio
 from attrs import define, field
@@ -252,6 +252,14 @@ class TextStream:
 
     def __init__(self, stream: AsyncIterable[LLMEvent]) -> None:
         self._stream = stream
+
+    if not TYPE_CHECKING:  # type checkers report this use by themselves
+
+        def __iter__(self) -> NoReturn:
+            """Raise TypeError: the texts are read with `async for`."""
+            raise TypeError(
+                "a text_stream is read with `async for`; in blocking code use llmcore.sync.stream"
+            )
 
     def __aiter__(self) -> Self:
         return self

@@ -271,7 +271,8 @@ class StreamObjectResult(Generic[_T_co]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> JsonValue:
+    async def __anext__(self) -> Any:
+        """Return the next partial object, as plain JSON."""
         while not self._has_new and await self._advance():
             pass
         if not self._has_new and not self._read_to_end:

@@ -25,7 +25,7 @@ Results carry these errors in `Failure`; the raising API raises them. They can b
 by value, and never contain a secret.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from attrs import Factory, define, field, fields_dict
 
@@ -221,9 +221,9 @@ class NoObjectGeneratedError(LLMError):
     """The response has no object of the requested shape; `partial` is that response."""
 
     @property
-    def response(self) -> "LLMResponse | None":
+    def response(self) -> "LLMResponse":
         """The complete response, which has no such object."""
-        return self.partial
+        return cast("LLMResponse", self.partial)  # every raised one has it
 
 
 class UnsupportedToolChoiceError(LLMError):

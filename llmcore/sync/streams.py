@@ -11,7 +11,6 @@ from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent, TextDelta
 from llmcore.schema.hints import with_names_of_others
-from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
@@ -149,7 +148,7 @@ class ByteStream(StreamView[bytes]):
         """Everything that was left out or changed of the request."""
 
 
-class StreamObjectResult(StreamView[JsonValue], Generic[_T_co]):
+class StreamObjectResult(StreamView[Any], Generic[_T_co]):
     """An object while it is streamed: `StreamObjectResult`, blocking.
 
     Iterating yields partial objects as plain JSON; each contains the one before.

@@ -6,7 +6,7 @@ client = Client(transport=transport)
 
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from typing import TypeAlias, TypeGuard, Union, cast
+from typing import Any, TypeAlias, TypeGuard, Union, cast
 
 import anyio
 import anyio.lowlevel
@@ -58,7 +58,7 @@ class ScriptedTransport(HttpxCompatible):
         return f"ScriptedTransport({len(self.requests)} of {len(self._responses)} responses given)"
 
     @property
-    def bodies(self) -> list[JsonValue]:
+    def bodies(self) -> list[Any]:
         """The JSON bodies that were sent, in order."""
         return [json.loads(request.body) for request in self.requests]
 

@@ -97,7 +97,7 @@ async def test_a_prompt_gives_text() -> None:
     assert result.response is result.steps[0].response
     assert result.output is None
     assert result.messages == (Message.user("Hi"), result.response.message)
-    assert transport.bodies[0]["stream"] is True  # type: ignore[index,call-overload]
+    assert transport.bodies[0]["stream"] is True
 
 
 async def test_a_response_in_one_piece_is_fine_too() -> None:

@@ -276,7 +276,6 @@ async def test_what_is_not_an_object_is_an_error_with_the_response(
 
     error = caught.value
     assert error.error_code == code
-    assert error.response is not None
     assert error.response.usage is not None
     assert error.response.usage.total_tokens == 5
     assert error.response.text == "".join(texts_in(script))
@@ -297,7 +296,6 @@ async def test_unanswered_calls_are_not_an_object(streamed: bool) -> None:
     with pytest.raises(NoObjectGeneratedError, match="tool calls that have no result") as caught:
         await made(calls_of(("c1", "ask", {})), streamed=streamed, schema=City, tools=[passive])
 
-    assert caught.value.response is not None
     assert caught.value.response.tool_calls[0].name == "ask"
 
 
@@ -613,7 +611,6 @@ async def test_an_element_that_is_not_valid_ends_them(text: str) -> None:
     assert await anext(elements) == Named("a")
     with pytest.raises(NoObjectGeneratedError) as caught:
         await anext(elements)
-    assert caught.value.response is not None
     assert caught.value.response.text == text
 
 

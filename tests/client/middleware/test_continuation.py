@@ -243,7 +243,7 @@ async def test_a_response_without_text_is_requested_again() -> None:
     response = (await run(client, True)).unwrap()
 
     first, second = transport.bodies
-    assert {**first, "model": "n"} == second  # type: ignore[dict-item]
+    assert {**first, "model": "n"} == second
     assert (response.reasoning, response.text) == ("Well,", "Four.")
 
 
@@ -353,7 +353,7 @@ async def test_model_that_cannot_continue_is_passed_over() -> None:
     )
     response = (await run(client, True)).unwrap()
 
-    assert [body["model"] for body in transport.bodies] == ["m", "n", "o"]  # type: ignore[index,call-overload]
+    assert [body["model"] for body in transport.bodies] == ["m", "n", "o"]
     assert response.text == "ab"
     assert [note.code for note in response.diagnostics] == [CONTINUED, "model-fallback"]
 
@@ -526,6 +526,6 @@ async def test_fallback_before_the_response_and_continuation_after_it_share_the_
     )
     response = (await run(client, True, evolve(WANTED, model="m"))).unwrap()
 
-    assert [body["model"] for body in transport.bodies] == ["m", "n", "o"]  # type: ignore[index,call-overload]
+    assert [body["model"] for body in transport.bodies] == ["m", "n", "o"]
     assert [note.code for note in response.diagnostics] == ["model-fallback", CONTINUED]
     assert response.text == "ab"

@@ -17,6 +17,7 @@ from llmcore import (
     sync,
     tool,
 )
+from llmcore.schema.errors import NoObjectGeneratedError
 
 
 @dataclasses.dataclass
@@ -59,8 +60,11 @@ async def objects() -> None:
     assert_type(town.output, Town)
     towns = await generate_object("m", "Hi", schema=list[Town])
     assert_type(towns.output, list[Town])
-    loose = await generate_object("m", "Hi", schema={"type": "object"})
-    assert_type(loose.output, Any)
+    try:
+        loose = await generate_object("m", "Hi", schema={"type": "object"})
+        assert_type(loose.output, Any)
+    except NoObjectGeneratedError as error:
+        assert_type(error.response, LLMResponse)
 
 
 async def streams() -> None:
@@ -78,6 +82,8 @@ async def streams() -> None:
     assert_type(await arriving.object(), list[Town])
     async for partial in stream_object("m", "Hi", schema=Town).typed_partials(PartialTown):
         assert_type(partial, PartialTown)
+    async for plain in stream_object("m", "Hi", schema=Town):
+        assert_type(plain, Any)
     assert_type(await stream_object("m", "Hi", schema=Town).object(), Town)
 
 
