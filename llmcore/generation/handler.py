@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -14,6 +15,9 @@ from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.type_schema import Argument, arguments_type, converted, schema_of
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
+
+if sys.version_info >= (3, 14):
+    from annotationlib import Format
 
 Function: TypeAlias = Callable[..., object]
 """A tool's function, plain or asynchronous."""
@@ -102,7 +106,10 @@ def handler_of(function: Function, parameters: JsonObject) -> Handler:
 
 def _parameters(function: Function) -> list[str]:
     try:
-        signature = inspect.signature(function)
+        if sys.version_info >= (3, 14):  # which evaluates annotations now, else when it defines
+            signature = inspect.signature(function, annotation_format=Format.STRING)
+        else:
+            signature = inspect.signature(function)
     except (ValueError, TypeError):  # written in C without a signature
         return []
     return [name for name, item in signature.parameters.items() if item.kind in _NAMED]
@@ -191,8 +198,8 @@ def _signature(function: Function) -> inspect.Signature:
 
 
 def _hints(function: Function) -> dict[str, Any]:
-    annotated = function if hasattr(function, "__annotations__") else type(function).__call__
     try:
+        annotated = function if hasattr(function, "__annotations__") else type(function).__call__
         return get_type_hints(annotated, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
         message = f"the annotations of {name_of(function)} cannot be read: {error}"

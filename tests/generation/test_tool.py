@@ -1,6 +1,7 @@
 """Tools, and functions made into tools."""
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -202,6 +203,18 @@ def test_a_declared_name_is_never_injected() -> None:
     schema = {"type": "object", "properties": {"city": {}, "context": {"type": "string"}}}
 
     assert handler(by_name, schema).injected == frozenset()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated at once")
+def test_annotations_of_names_that_are_not_defined_are_needed_without_a_schema_only() -> None:
+    """Since Python 3.14, such a function can be defined."""
+
+    def later(city: Nowhere, context: object) -> None:  # type: ignore[name-defined]  # noqa: F821
+        """Name a type that is not there."""
+
+    with pytest.raises(ConfigurationError, match="annotations of later cannot be read"):
+        tool(later)
+    assert handler(later, CITY).injected == {"context"}
 
 
 def test_tools_compare_by_what_they_say() -> None:
