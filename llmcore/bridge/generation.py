@@ -27,6 +27,7 @@ from llmcore.bridge.savings import (
 from llmcore.bridge.service import Service, new_id
 from llmcore.bridge.translated_run import ResponsePlan, StoredResponse, TranslatedRun
 from llmcore.bridge.upstream_call import CallLimits
+from llmcore.client.large_requests import holds_much
 from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, forbidden, invalid
 from llmcore.fronts.front import (
@@ -265,11 +266,14 @@ class Generation(Generic[Read]):
         writer: FrontWriter,
         *,
         stored: StoredResponse | None = None,
-        is_large: bool = False,
+        echo: object = None,
         encoding: StreamEncoding | None = None,
         cached: CachedResponse | None = None,
     ) -> ResponseRun:
-        """Return the response that *writer* writes, to be run; *encoding* replaces the front's."""
+        """Return the response that *writer* writes, to be run; *encoding* replaces the front's.
+
+        The writer repeats *echo*, a part of the request, in what it writes.
+        """
         front = self.front
         checks = self._service.settings.check_stream
         plan = ResponsePlan(
@@ -281,7 +285,7 @@ class Generation(Generic[Read]):
             checker=front.checker() if checks else None,
             stored=stored,
             limits=chosen.limits,
-            is_large=is_large,
+            is_large=call.is_large and holds_much(echo),
             cached=cached,
             diagnostics=call.diagnostics,
         )

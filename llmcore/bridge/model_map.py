@@ -107,13 +107,12 @@ class Prefix:
 class ModelMap:
     """Maps a client's name of a model to its targets."""
 
-    models: Mapping[str, UpstreamModel] = field(factory=dict)
+    pools: Mapping[str, ModelPool] = field(factory=dict)
+    """The targets of the names that it has, aliases included."""
     prefixes: tuple[Prefix, ...] = ()
     """The longest first."""
     upstream: str
     """The provider of names that pass as they are."""
-    pools: Mapping[str, ModelPool] = field(factory=dict)
-    """Names of the configuration file."""
     groups: Mapping[str, tuple[tuple[str, float], ...]] = field(factory=dict)
     """The upstreams of each provider that the configuration file has, with their weights."""
     otherwise: UpstreamModel | None = None
@@ -121,11 +120,15 @@ class ModelMap:
     passes: bool = True
 
     def pool(self, name: str) -> ModelPool | None:
-        """Return the targets of *name*; None if it has none."""
-        for known in _spellings(name):
+        """Return the targets of *name*; None if it has none.
+
+        Names that no rule changes pass without `[1m]`, which no provider accepts.
+        """
+        plain, undated = _spellings(name)
+        for known in (plain, undated):
             if known in self.pools:
                 return self._expanded(self.pools[known])
-        target = self.resolve(name)
+        target = self._target_of_other(plain)
         return None if target is None else self._expanded(ModelPool(((target,),)))
 
     def _expanded(self, pool: ModelPool) -> ModelPool:
@@ -149,17 +152,10 @@ class ModelMap:
     @property
     def names(self) -> list[str]:
         """Every name that the map has, aliases included."""
-        return [*self.models, *self.pools]
+        return list(self.pools)
 
-    def resolve(self, name: str) -> UpstreamModel | None:
-        """Return the one target of *name*; None if it has none.
-
-        Names that no rule changes pass without `[1m]`, which no provider accepts.
-        """
-        name, undated = _spellings(name)
-        for known in (name, undated):
-            if known in self.models:
-                return self.models[known]
+    def _target_of_other(self, name: str) -> UpstreamModel | None:
+        """Return the one target of a *name* that the map does not have; None for no target."""
         for rule in self.prefixes:
             if name.startswith(rule.prefix):
                 return rule.target(name)
@@ -170,8 +166,8 @@ class ModelMap:
     @property
     def providers(self) -> frozenset[str]:
         """Every provider that the map names."""
-        targets = [*self.models.values(), *([self.otherwise] if self.otherwise else [])]
-        targets += [target for pool in self.pools.values() for target in pool.targets]
+        targets = [target for pool in self.pools.values() for target in pool.targets]
+        targets += [self.otherwise] if self.otherwise else []
         named = {target.provider for target in targets} | {rule.provider for rule in self.prefixes}
         named |= {self.upstream} if self.passes else set()
         members = {name for group in self.groups.values() for name, _ in group}
@@ -224,7 +220,7 @@ def model_map_of(settings: GatewaySettings) -> ModelMap:
         for name in (first, *model.aliases)
     }
     prefixes = (*base.prefixes, *sorted(rules, key=lambda rule: -len(rule.prefix)))
-    return evolve(base, pools=pools, prefixes=prefixes, groups=_groups(tables))
+    return evolve(base, pools={**base.pools, **pools}, prefixes=prefixes, groups=_groups(tables))
 
 
 def _pool(model: ModelSettings, weights: Mapping[str, float]) -> ModelPool:
@@ -261,7 +257,10 @@ def model_map_from(data: JsonValue, upstream: str) -> ModelMap:
     rules = [_prefix(prefix, rule) for prefix, rule in prefixes.items()]
     word = given.get("otherwise", "pass")
     return ModelMap(
-        models={name: _target(value, f"models.{name}") for name, value in models.items()},
+        pools={
+            name: ModelPool(((_target(value, f"models.{name}"),),))
+            for name, value in models.items()
+        },
         prefixes=tuple(sorted(rules, key=lambda rule: -len(rule.prefix))),
         upstream=upstream,
         otherwise=None if word in OTHERWISE_WORDS else _target(word, "otherwise"),

@@ -20,7 +20,7 @@ async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
-            await anyio.sleep(0.02)
+            await anyio.wait_all_tasks_blocked()
             with pytest.raises(anyio.BusyResourceError):
                 await anext(events)
 

@@ -104,7 +104,7 @@ class Responses(Generation[ReadResponsesRequest]):
                 read,
                 writer,
                 stored=self._remembering(call, read, writer, memory),
-                is_large=call.is_large and holds_much(read.echo),
+                echo=read.echo,
                 encoding=JSON_LINES,
             )
 
@@ -176,7 +176,7 @@ class Responses(Generation[ReadResponsesRequest]):
                 evolve(read, streaming=True),
                 writer,
                 stored=_Stored(writer, ending.keep, owner, is_large(read.request)),
-                is_large=call.is_large and holds_much(read.echo),
+                echo=read.echo,
                 encoding=JSON_LINES,
             )
 
@@ -220,7 +220,7 @@ class Responses(Generation[ReadResponsesRequest]):
             read,
             writer,
             stored=self._stored(call, read, writer),
-            is_large=call.is_large and holds_much(read.echo),
+            echo=read.echo,
             cached=None if form is not None else self.cached(call, chosen, read.request),
         )
 

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -345,14 +346,8 @@ class PostgresLedger(SqlLedger):
         """Return what *work* returns, in a transaction of its own."""
         import psycopg
 
-        def step(cursor: Any) -> _T:
-            def execute(sql: str, values: Sequence[object] = ()) -> Sequence[tuple[Any, ...]]:
-                return rows_of(cursor, sql, values)
-
-            return work(execute)
-
         try:
-            return self._db.run(step)
+            return self._db.run(lambda cursor: work(partial(rows_of, cursor)))
         except (psycopg.Error, OSError) as error:
             reason = reason_of(error)
             message = f"the store of accounts (PostgreSQL) does not answer as it should: {reason}"

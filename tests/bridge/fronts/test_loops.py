@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from llmcore.bridge.model_map import ModelMap, UpstreamModel
+from llmcore.bridge.model_map import ModelMap, ModelPool, UpstreamModel
 from llmcore.bridge.service import Service
 from tests.support.servers.front_gateways import ASKERS, served, service_for, violations
 from tests.support.servers.loopback import Received
@@ -152,9 +152,9 @@ def served_upstreams(
 ) -> tuple[dict[str, Scene], Service, str]:
     """Serve a model of each of *columns* under its id; others than these go to the first."""
     scenes = {column.id: stack.enter_context(playing(column, reply)) for column in columns}
-    names = {name: UpstreamModel(name, name) for name in scenes}
+    pools = {name: ModelPool(((UpstreamModel(name, name),),)) for name in scenes}
     models = {name: scene.model for name, scene in scenes.items()}
-    routing = ModelMap(models=names, upstream="up")
+    routing = ModelMap(pools=pools, upstream="up")
     service = service_for(models[columns[0].id], routing, others=models, relay=relay)
     return scenes, service, stack.enter_context(served(service))
 

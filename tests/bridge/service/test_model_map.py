@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.bridge.model_map import ModelMap, UpstreamModel, model_map_from, read_model_map
+from llmcore.bridge.model_map import (
+    ModelMap,
+    ModelPool,
+    UpstreamModel,
+    model_map_from,
+    read_model_map,
+)
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue
 
@@ -39,7 +45,7 @@ def test_a_name_resolves_to_its_target_or_the_longest_prefix(
     name: str, target: UpstreamModel
 ) -> None:
     """A name of its own wins, then the longest prefix, then the upstream."""
-    assert model_map_from(MAP, "openai").resolve(name) == target
+    assert model_map_from(MAP, "openai").pool(name) == ModelPool(((target,),))
 
 
 def test_other_names_can_be_refused_or_taken() -> None:
@@ -47,8 +53,8 @@ def test_other_names_can_be_refused_or_taken() -> None:
     refusing = model_map_from({"otherwise": "refuse"}, "openai")
     taking = model_map_from({"otherwise": "groq/llama"}, "openai")
 
-    assert refusing.resolve("x") is None
-    assert taking.resolve("x") == UpstreamModel("groq", "llama")
+    assert refusing.pool("x") is None
+    assert taking.pool("x") == ModelPool(((UpstreamModel("groq", "llama"),),))
     assert (refusing.providers, taking.providers) == (frozenset(), frozenset({"groq"}))
 
 
@@ -113,7 +119,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 )
 def test_a_name_with_a_date_or_a_long_context_is_known(name: str, model: str) -> None:
     """The date goes only where the map has the name without it."""
-    target = model_map_from({"models": {"claude-opus-5": "up/one"}}, "up").resolve(name)
+    pool = model_map_from({"models": {"claude-opus-5": "up/one"}}, "up").pool(name)
 
-    assert target is not None
-    assert target.model == model
+    assert pool is not None
+    assert pool.first.model == model

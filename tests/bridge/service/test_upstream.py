@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge.configuration.settings import GatewaySettings
-from llmcore.bridge.model_map import ModelMap, UpstreamModel
+from llmcore.bridge.model_map import ModelMap, model_map_from
 from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.upstream import Upstreams
 from llmcore.routes.transport import Timeouts
@@ -168,7 +168,7 @@ async def test_one_embedded_server_answers_counts_and_lists(
 
 def test_every_provider_of_the_map_must_be_configured() -> None:
     """Not only the upstream: the first request would fail otherwise."""
-    model_map = ModelMap(upstream="openai", models={"x": UpstreamModel("groq", "y")})
+    model_map = model_map_from({"models": {"x": "groq/y"}}, "openai")
 
     with pytest.raises(ConfigurationError, match="GROQ_API_KEY"):
         upstreams_from(GatewaySettings(upstream="openai", environ=KEYS), model_map)
