@@ -431,6 +431,10 @@ def _is_overload(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) ->
     )
 
 
+NEWER_STDLIB = {"annotationlib"}
+"""Modules of Python 3.14, which older versions do not list."""
+
+
 def test_every_imported_package_is_declared() -> None:
     """Nothing is imported only because another package happens to need it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -441,7 +445,7 @@ def test_every_imported_package_is_declared() -> None:
     def undeclared(module: Path) -> Iterator[tuple[int, str]]:
         for line, name in imports_of(module):
             package = name.partition(".")[0]
-            known = {*sys.stdlib_module_names, *WITH_ANOTHER_PACKAGE, "llmcore"}
+            known = {*sys.stdlib_module_names, *NEWER_STDLIB, *WITH_ANOTHER_PACKAGE, "llmcore"}
             names = {canonicalize_name(one) for one in distributions.get(package, [package])}
             if package not in known and not names & declared:
                 yield line, package
