@@ -5,13 +5,16 @@
 writes into `site/`: `PAGE.md` beside `PAGE/`, `llms.txt` (a list of all pages by the sections of
 the navigation, see https://llmstxt.org) and `llms-full.txt` (all guides in one file). Pages of the
 API reference are written out from the source, since their markdown only names modules.
+
+It also rewrites `search.json`, so that the search finds guides before members of classes.
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
@@ -137,12 +140,37 @@ def _signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> s
     return f"{kind} {node.name}({ast.unparse(node.args)}){returns}"
 
 
+def guides_first(sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the *sections* of the search's index with those of guides before the reference.
+
+    The search ranks titles first, and titles of the reference are the words that people type. The
+    members of a class therefore become text of the class, except settings of `generate`; codes
+    of diagnostics are found on their list.
+    """
+    kept: list[dict[str, Any]] = []
+    for section in sections:
+        place = section["location"]
+        if place.startswith("requirements/") or re.match(r"diagnostics/[a-z]", place):
+            continue
+        is_member = place.startswith("reference/") and section["level"] > 3
+        if is_member and ".Settings." not in place:
+            owner = kept[-1]
+            owner["text"] += f"<p>{section['title']}</p> {section['text']}"
+        else:
+            kept.append(dict(section))
+    return sorted(kept, key=lambda section: section["location"].startswith("reference/"))
+
+
 def write(site: Path) -> None:
     """Write all files into the built site."""
     for name, text in twins().items():
         path = site / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
+    search = site / "search.json"
+    index = json.loads(search.read_text("utf-8"))
+    index["items"] = guides_first(index["items"])
+    search.write_text(json.dumps(index), "utf-8")
     (site / "llms.txt").write_text(llms_txt(), "utf-8")
     (site / "llms-full.txt").write_text(llms_full(), "utf-8")
 

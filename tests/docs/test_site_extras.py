@@ -2,7 +2,16 @@
 
 import re
 
-from scripts.site_extras import DOCS, first_sentence, llms_full, llms_txt, module, navigation, twins
+from scripts.site_extras import (
+    DOCS,
+    first_sentence,
+    guides_first,
+    llms_full,
+    llms_txt,
+    module,
+    navigation,
+    twins,
+)
 from tests.support.public_names import home_of, public_names
 
 
@@ -60,3 +69,28 @@ def test_full_text_has_all_guides() -> None:
     assert "# Quickstart" in text
     assert "# Tools" in text
     assert len(text) > 200_000
+
+
+def test_search_has_guides_first_and_members_within_their_classes() -> None:
+    def section(location: str, level: int) -> dict[str, object]:
+        title = location.rpartition(".")[2]
+        return {"location": location, "level": level, "title": title, "text": f"Of {title}."}
+
+    index = guides_first(
+        [
+            section("diagnostics/", 1),
+            section("diagnostics/empty-text/", 1),
+            section("reference/client/#llmcore.Client", 3),
+            section("reference/client/#llmcore.Client.timeouts", 4),
+            section("reference/generation/#llmcore.generation.settings.Settings.seed", 4),
+            section("tools/#approval", 2),
+        ]
+    )
+
+    assert [one["location"] for one in index] == [
+        "diagnostics/",
+        "tools/#approval",
+        "reference/client/#llmcore.Client",
+        "reference/generation/#llmcore.generation.settings.Settings.seed",
+    ]
+    assert index[2]["text"] == "Of Client.<p>timeouts</p> Of timeouts."
