@@ -20,6 +20,7 @@ TITLES: Final = {
         "session.py": "Stored conversation",
         "tools.py": "Tools",
         "mcp_servers.py": "Tools of MCP servers",
+        "coding_agent.py": "Coding agent",
         "objects.py": "Structured output",
         "media.py": "Images, documents, audio",
         "images.py": "Generating and editing images",

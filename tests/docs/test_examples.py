@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from llmcore import set_default_client
+from llmcore.testing.fake_model import FakeModel, call
 from scripts.examples_page import PAGE, TITLES, page
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +28,7 @@ PRINTED = {
     "budget": "Hello 3.325e-05\n",
     "cache": "Hello\n" * 10,
     "chat_loop": "Hello",
+    "coding_agent": "[read_file {'path': 'Hello'}]\nHello",
     "fallback": "Hello\n",
     "images": "image/png 3 tokens in\n",
     "many_calls": "200 answers, 0 failures\n",
@@ -65,6 +68,27 @@ def test_script_prints_the_response(
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
 
     assert PRINTED[name] in capsys.readouterr().out
+
+
+def test_coding_agent_writes_after_approval_and_remembers_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = {"path": "a.py", "content": "print(1)"}
+    fake = FakeModel([call("write_file", written)], "Done.", "You asked for a.py.")
+    set_default_client(fake.client)
+    try:
+        for lines in (["Write a.py.", "y", ""], ["What did I ask?", ""]):
+            typed = iter(lines)
+            monkeypatch.setattr("builtins.input", lambda _prompt, typed=typed: next(typed))
+            runpy.run_path(str(EXAMPLES / "coding_agent.py"), run_name="__main__")
+    finally:
+        set_default_client(None)
+
+    assert Path("a.py").read_text() == "print(1)"
+    printed = capsys.readouterr().out
+    assert printed.startswith("\n[write_file {'path': 'a.py'")
+    assert printed.endswith("Done.You asked for a.py.")
+    assert len(fake.requests[-1].messages) == 5
 
 
 @pytest.mark.parametrize(("name", "ours", "theirs"), COMPARED)

@@ -38,6 +38,7 @@ SCRIPTS = (
     "budget",
     "cache",
     "chat_loop",
+    "coding_agent",
     "fallback",
     "media",
     "new_provider",
