@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log, set_up
+from llmcore.client.http.engine import SOCKET_OPTIONS
 from llmcore.client.locked_files import TemporaryFolder
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError, missing_extra
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _BACKLOG = 2048
 _UNSENT_BYTES = 131_072
 """How much the system keeps of what a client has no room for; Linux would keep up to 4 MB."""
+_LONGEST_MS = 2**31 - 1
 _OPEN_FILES = 65_536
 _OWN_FILES = 40
 """Open files of a process without connections."""
@@ -94,17 +96,17 @@ def _run_workers(
         held.callback(folder.remove)
         share_metrics(folder.path)
         make_config()  # so that faults of the settings show before a process is forked
-        address = held.enter_context(closing(listening(settings.host, settings.port)))
+        address = held.enter_context(closing(_listening_for(settings, settings.port)))
         port = address.getsockname()[1]
         own_sockets = sys.platform == "linux"
         if own_sockets:  # the address was free, and is kept by a socket that does not listen
             address.close()
             address = held.enter_context(
-                closing(listening(settings.host, port, shared=True, accepting=False))
+                closing(_listening_for(settings, port, shared=True, accepting=False))
             )
 
         def serve(report: Callable[[], None]) -> None:
-            listener = listening(settings.host, port, shared=True) if own_sockets else address
+            listener = _listening_for(settings, port, shared=True) if own_sockets else address
             ReportingServer(make_config(), report).run(sockets=[listener])
 
         reduce_garbage_collection()
@@ -172,7 +174,7 @@ def _bound(
     make_config = _application(settings, registered_tools, read_again)
     from llmcore.bridge.http.draining import DrainingServer
 
-    with listening(settings.host, settings.port) as listener:
+    with _listening_for(settings, settings.port) as listener:
         yield DrainingServer(make_config()), listener, _url(settings, listener.getsockname()[1])
 
 
@@ -244,12 +246,18 @@ def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
     return run_until_cancelled
 
 
+def _listening_for(settings: GatewaySettings, port: int, **kind: bool) -> socket.socket:
+    return listening(settings.host, port, send_s=settings.limits.send_s, **kind)
+
+
 def listening(
-    host: str, port: int, *, shared: bool = False, accepting: bool = True
+    host: str, port: int, *, shared: bool = False, accepting: bool = True, send_s: float = 60.0
 ) -> socket.socket:
     """Return a socket that listens at the address; ConfigurationError if it is taken.
 
     Other *shared* sockets may listen there too. One that is not *accepting* only takes the address.
+    Linux closes a connection whose client has acknowledged nothing for *send_s* seconds, as where
+    its network is gone; by itself it would wait for a quarter of an hour.
 
     It presents itself as TCP: asyncio sends small writes of such sockets at once, and of others
     only after the client's delayed acknowledgement, 40 milliseconds later.
@@ -263,6 +271,10 @@ def listening(
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if sys.platform == "linux":  # accepted connections have it from the listener
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
+            unanswered_ms = min(math.ceil(send_s * 1000), _LONGEST_MS)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, unanswered_ms)
+            for option in SOCKET_OPTIONS:
+                listener.setsockopt(*option)
         listener.bind((host.strip("[]"), port))
         if accepting:
             listener.listen(_BACKLOG)

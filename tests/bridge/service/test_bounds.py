@@ -453,6 +453,22 @@ def test_a_connection_that_waits_for_the_next_request_is_kept(settings: GatewayS
     assert sockets[0] == sockets[1]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such option")
+def test_a_client_whose_network_is_gone_is_given_up_by_the_system(
+    settings: GatewaySettings,
+) -> None:
+    """After the time for sending, where it acknowledges nothing; silent ones are probed."""
+    asked_for = evolve(settings, port=0, limits=Limits(send_s=7.5))
+    with server._bound(asked_for, ()) as (_, listener, url):
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(address), listener.accept()[0] as accepted:
+            given_up_ms = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            is_probed = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            idle_s = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+
+    assert (given_up_ms, is_probed, idle_s) == (7500, 1, 60)
+
+
 @pytest.mark.parametrize("keep_alive_s", [0.0, 0.1])
 def test_a_client_that_does_not_read_gives_its_place_back(
     upstream: Loopback, settings: GatewaySettings, keep_alive_s: float
