@@ -52,12 +52,20 @@ def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:
     return accumulator.response()
 
 
+_KIND_OF: Final[Mapping[type, str]] = {
+    **dict.fromkeys((TextStart, TextDelta, TextEnd), "text"),
+    **dict.fromkeys((ReasoningStart, ReasoningDelta, ReasoningEnd), "reasoning"),
+    # not ToolInputEnd: the call follows it
+    **dict.fromkeys((ToolInputStart, ToolInputDelta, ToolCall), "tool"),
+}
+
+
 class Accumulator:
     """Collects events one at a time, with the same result as `collect`."""
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str | int], ContentPart | list[str] | None] = {}
-        self._starts: dict[tuple[str, str], TextStart | ToolInputStart] = {}
+        self._starts: dict[tuple[str, str | int], TextStart | ReasoningStart | ToolInputStart] = {}
         self._start: StreamStart | None = None
         self._sources: list[Source] = []
         self._usage: Usage | None = None
@@ -127,52 +135,23 @@ class Accumulator:
 
     # -- deltas: the per-token path
 
-    def _text_delta(self, event: TextDelta) -> None:
-        slot = self._slots.get(("text", event.id))
+    def _delta(self, event: TextDelta | ReasoningDelta | ToolInputDelta) -> None:
+        slot = self._slots.get((_KIND_OF[type(event)], event.id))
         if type(slot) is list:
             slot.append(event.text)
         else:
-            self._misplaced(event)
-
-    def _reasoning_delta(self, event: ReasoningDelta) -> None:
-        slot = self._slots.get(("reasoning", event.id))
-        if type(slot) is list:
-            slot.append(event.text)
-        else:
-            self._misplaced(event)
-
-    def _tool_delta(self, event: ToolInputDelta) -> None:
-        slot = self._slots.get(("tool", event.id))
-        if type(slot) is list:
-            slot.append(event.text)
-        else:
-            self._misplaced(event)
-
-    def _misplaced(self, event: LLMEvent) -> None:
-        id_ = getattr(event, "id", "")
-        self._fault = self._fault or f"{event.type} of {id_!r} is out of order in the stream"
+            fault = f"{event.type} of {event.id!r} is out of order in the stream"
+            self._fault = self._fault or fault
 
     # -- segments; each keeps the position of its start
 
-    def _text_start(self, event: TextStart) -> None:
-        self._slots["text", event.id] = []
-        self._starts["text", event.id] = event
+    def _segment_start(self, event: TextStart | ReasoningStart | ToolInputStart) -> None:
+        key = _KIND_OF[type(event)], event.id
+        self._slots[key] = []
+        self._starts[key] = event
 
-    def _reasoning_start(self, event: ReasoningStart) -> None:
-        self._slots["reasoning", event.id] = []
-
-    def _tool_start(self, event: ToolInputStart) -> None:
-        self._slots["tool", event.id] = []
-        self._starts["tool", event.id] = event
-
-    def _text_end(self, event: TextEnd) -> None:
-        self._slots["text", event.id] = part_of(event)
-
-    def _reasoning_end(self, event: ReasoningEnd) -> None:
-        self._slots["reasoning", event.id] = part_of(event)
-
-    def _tool_call(self, event: ToolCall) -> None:
-        self._slots["tool", event.id] = part_of(event)
+    def _segment_end(self, event: TextEnd | ReasoningEnd | ToolCall) -> None:
+        self._slots[_KIND_OF[type(event)], event.id] = part_of(event)
 
     def _whole_part(self, event: ToolResult | ProviderEvent) -> None:
         part = part_of(event)
@@ -240,15 +219,9 @@ class Accumulator:
         self._error = event.error
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
-        TextDelta: _text_delta,
-        ReasoningDelta: _reasoning_delta,
-        ToolInputDelta: _tool_delta,
-        TextStart: _text_start,
-        ReasoningStart: _reasoning_start,
-        ToolInputStart: _tool_start,
-        TextEnd: _text_end,
-        ReasoningEnd: _reasoning_end,
-        ToolCall: _tool_call,  # not ToolInputEnd: the call follows it
+        **dict.fromkeys((TextDelta, ReasoningDelta, ToolInputDelta), _delta),
+        **dict.fromkeys((TextStart, ReasoningStart, ToolInputStart), _segment_start),
+        **dict.fromkeys((TextEnd, ReasoningEnd, ToolCall), _segment_end),
         ToolResult: _whole_part,
         Source: _source,
         File: _file,
@@ -334,22 +307,20 @@ class Accumulator:
         diagnostics: list[Diagnostic],
     ) -> None:
         """Add the text of an open segment; an incomplete tool call is only reported."""
-        kind, id_ = key
-        if kind == "reasoning":
-            parts.append(ReasoningPart(text))
-            return
-        start = self._starts["text" if kind == "text" else "tool", str(id_)]
-        if isinstance(start, TextStart):
-            parts.append(RefusalPart(text) if start.refusal else TextPart(text))
-            return
-        diagnostics.append(
-            Diagnostic(
-                "incomplete-tool-call",
-                f"tool_calls[{id_}]",
-                action="dropped",
-                message=f"the stream ended within a call of {start.name}: {text}",
-            )
-        )
+        match self._starts[key]:
+            case ReasoningStart():
+                parts.append(ReasoningPart(text))
+            case TextStart(refusal=refusal):
+                parts.append(RefusalPart(text) if refusal else TextPart(text))
+            case ToolInputStart(id=id_, name=name):
+                diagnostics.append(
+                    Diagnostic(
+                        "incomplete-tool-call",
+                        f"tool_calls[{id_}]",
+                        action="dropped",
+                        message=f"the stream ended within a call of {name}: {text}",
+                    )
+                )
 
 
 @lru_cache(maxsize=64)

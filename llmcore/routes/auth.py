@@ -7,7 +7,6 @@ configuration time.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Final, NoReturn, Self, TypeAlias
 
 from attrs import evolve, field
@@ -214,16 +213,11 @@ class Auth(NotPickled):
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             signed: Result[HttpRequest, LLMError] = Success(request)
             for auth in auths:
-                signed = signed.bind(partial(_sign_by, auth, context))
+                if isinstance(signed, Success):
+                    signed = auth.sign(signed.value, context)
             return signed
 
         return _combined(" and ", sign, auths)
-
-
-def _sign_by(
-    auth: Auth, context: AuthContext, request: HttpRequest
-) -> Result[HttpRequest, LLMError]:
-    return auth.sign(request, context)
 
 
 def _combined(word: str, sign: Sign, parts: Sequence[Auth]) -> Auth:

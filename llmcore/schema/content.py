@@ -325,8 +325,7 @@ class ToolCallPart:
         raw = self.raw_arguments
         if raw is not None and raw.lstrip().startswith("{"):
             return raw
-        arguments = self.arguments
-        return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
+        return json.text_or_json(self.arguments)
 
     @property
     def is_valid(self) -> bool:

@@ -79,7 +79,6 @@ POLICIES = {
     "messages": MESSAGES,
     "contents": CONTENTS,
     "plain": PLAIN,
-    "batched": replace(CHAT, tool_results="together"),
 }
 
 OWN = Origin(provider="alpha", model="alpha-2-20260101", protocol="messages")
@@ -124,7 +123,7 @@ def _mark(part: ContentPart) -> str:
 def check_history(repaired: Repaired, policy: HistoryPolicy) -> None:
     """Fail unless the target of *policy* would accept the conversation."""
     messages = repaired.messages
-    check_pairing(messages, separate=not policy.alternate and policy.tool_results == "separate")
+    check_pairing(messages, separate=not policy.alternate)
     check_ids(messages, policy)
     assert len(repaired.paths) == len(messages)
     if policy.alternate:
@@ -195,8 +194,7 @@ def test_a_sound_history_comes_back_as_it_is(name: str) -> None:
     policy = POLICIES[name]
     ids = "abcdefgh1", "abcdefgh2"
     both = (ToolResultPart(ids[0], "1", name="look"), ToolResultPart(ids[1], "2", name="look"))
-    together = policy.alternate or policy.tool_results == "together"
-    results = [Message("tool", both)] if together else [Message("tool", (p,)) for p in both]
+    results = [Message("tool", both)] if policy.alternate else [Message("tool", (p,)) for p in both]
     history = [
         Message.user("hi"),
         Message.assistant("let me see", call(ids[0]), call(ids[1])),

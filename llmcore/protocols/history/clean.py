@@ -40,14 +40,12 @@ class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     metadata_key: str
     """The key of the target's own data in `provider_metadata`."""
     call_ids: CallIdRule = ANY_CALL_ID
-    tool_results: Literal["separate", "together"] = "separate"
-    """One tool message per result, or one for all results of an assistant turn."""
     name_results: bool = False
     """Whether each result must carry its tool's name."""
     alternate: bool = False
     """Whether the two sides must take turns. Neighbours on one side then become one message;
     tool results and the user message after them become one message of role `tool`,
-    results first: lower all of its parts. Implies `tool_results="together"`."""
+    results first: lower all of its parts. Without it each result has a tool message."""
     starts_with_user: bool = False
     system_messages: Literal["keep", "lift", "demote"] = "keep"
     """Of system and developer messages among the messages: `keep` them where they are; `lift`

@@ -145,7 +145,7 @@ def _results(results: list[PairedResult], policy: HistoryPolicy) -> Iterator[Uni
 
 def _batches(results: list[_Result], policy: HistoryPolicy) -> list[list[_Result]]:
     """Return which of *results* share a message."""
-    if policy.alternate or policy.tool_results == "together":
+    if policy.alternate:
         return [results] if results else []
     return [[result] for result in results]
 
