@@ -112,6 +112,8 @@ def _without_data(part: ContentPart) -> JsonValue:
 
 _UNNAMED_CALL: Final = "call:"
 """The key of a call that has no id, with which the keys of all calls begin."""
+_TEXTS: Final = ("TextPart:", "RefusalPart:")
+"""How the keys of texts begin."""
 
 
 def part_key(part: ContentPart) -> str:
@@ -200,11 +202,13 @@ def restore(
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return the *echoes* that are not in the recipe, and the parts that the recipe makes."""
     waiting = _PendingEchoes(echoes)
-    found = [waiting.take(_key_of_entry(entry)) for entry in state.entries]
+    keys = [_key_of_entry(entry) for entry in state.entries]
+    found = [waiting.take(key) for key in keys]
     parts: list[ContentPart] = []
-    for entry, named in zip(state.entries, found, strict=True):
-        echo = waiting.take(_UNNAMED_CALL) if named is None and _is_call(entry) else named
-        edited = waiting.take_text() if echo is None and _is_text(entry) else None
+    for entry, key, named in zip(state.entries, keys, found, strict=True):
+        is_call, is_text = key.startswith(_UNNAMED_CALL), key.startswith(_TEXTS)
+        echo = waiting.take(_UNNAMED_CALL) if named is None and is_call else named
+        edited = waiting.take_text() if echo is None and is_text else None
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
             diagnostics.dropped("opaque-data-dropped", why)
@@ -255,14 +259,6 @@ def _key_of_entry(entry: Mapping[str, Any]) -> str:
     return f"item:{entry['item']}" if "item" in entry else str(entry.get("key", ""))
 
 
-def _is_text(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("key", "")).startswith(("TextPart:", "RefusalPart:"))
-
-
-def _is_call(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("key", "")).startswith(_UNNAMED_CALL)
-
-
 def _parts_of(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
     """Return the parts of *entry*; none for a part that the client no longer shows."""
     if "item" in entry:
@@ -293,13 +289,30 @@ def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
 # -- one run of responses
 
 
+class Unsealer:
+    """Unseals the states of one request, together up to a limit."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+        self._left = _MAX_STATE_BYTES
+
+    def unsealed(self, text: str, what: str, diagnostics: Diagnostics) -> ResponseState | None:
+        """Return the recipe in *text*; None, with a Diagnostic, if *what* it is cannot be read."""
+        try:
+            state = unsealed_state(text, self._sealer, self._left)
+        except ValueError as error:
+            diagnostics.dropped("opaque-data-dropped", f"{what} was dropped: {error}")
+            return None
+        self._left -= state.size
+        return state
+
+
 class EchoReader:
     """Reads the items between two user messages as the messages that they were."""
 
     def __init__(self, sealer: Sealer, diagnostics: Diagnostics) -> None:
-        self._sealer = sealer
+        self._unsealer = Unsealer(sealer)
         self._diagnostics = diagnostics
-        self._left = _MAX_STATE_BYTES
         self._waiting: list[Echo] = []
         self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
 
@@ -309,14 +322,11 @@ class EchoReader:
 
     def add_state(self, text: str, path: str) -> bool:
         """Add sealed state; return False, with a Diagnostic, if it cannot be read."""
-        try:
-            state = unsealed_state(text, self._sealer, self._left)
-        except ValueError as error:
-            why = f"the encrypted reasoning was dropped: {error}"
-            self._diagnostics.at(path).dropped("opaque-data-dropped", why)
+        here = self._diagnostics.at(path)
+        state = self._unsealer.unsealed(text, "the encrypted reasoning", here)
+        if state is None:
             return False
-        self._left -= state.size
-        before, parts = restore(state, self._waiting, self._diagnostics.at(path))
+        before, parts = restore(state, self._waiting, here)
         self._waiting = []
         if before:
             self._append(before)

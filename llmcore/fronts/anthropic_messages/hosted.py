@@ -41,6 +41,7 @@ from llmcore.schema.json import (
 
 SEARCH_RESULT: Final = "web_search_tool_result"
 _CODE_RESULT: Final = "code_execution_tool_result"
+_PREFIX: Final = "srvtoolu_"
 _ID_RULE: Final = CallIdRule(r"[a-zA-Z0-9_]+", 40)
 
 # -- written
@@ -74,15 +75,10 @@ def hosted_call(call: ToolCall) -> Block | None:
 
 
 def server_call(call_id: str, name: str, arguments: Mapping[str, Any]) -> Block:
-    """Return the block of a call of a tool that another provider ran."""
-    id_ = server_call_id(call_id)
+    """Return the block of a call of a tool that another provider ran: its id has a prefix."""
+    known = call_id.startswith(_PREFIX)
+    id_ = call_id if known else f"{_PREFIX}{_ID_RULE.fit(call_id)}"
     return {"type": "server_tool_use", "id": id_, "name": name, "input": dict(arguments)}
-
-
-def server_call_id(call_id: str) -> str:
-    """Return the id of such a call: it must begin with `srvtoolu_`."""
-    known = call_id.startswith("srvtoolu_")
-    return call_id if known else f"srvtoolu_{_ID_RULE.fit(call_id)}"
 
 
 def hosted_result(result: ToolResult, call: Block | None) -> Block | None:

@@ -152,9 +152,8 @@ class MessagesWriter(FrontWriter):
             return
         path = f"content[{self._blocks.index}]"
         citations = write_citations(event.citations, self._diagnostics.at(path))
-        self._shown_pages |= (
-            {str(citation.get("url")) for citation in citations} if self._searched else set()
-        )
+        if self._searched:
+            self._shown_pages |= {str(citation.get("url")) for citation in citations}
         for citation in event.citations:
             if citation.url is not None:
                 self._pages.setdefault(citation.url, {"url": citation.url, "title": citation.title})

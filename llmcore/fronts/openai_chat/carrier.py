@@ -20,15 +20,13 @@ from typing import Any, Final, TypeAlias
 from attrs import evolve
 
 from llmcore.fronts.opaque_state import (
-    Echo,
     EchoedHostedItem,
-    ResponseState,
     ShownPart,
+    Unsealer,
     needs_state,
     part_key,
     restore,
     sealed_state,
-    unsealed_state,
 )
 from llmcore.fronts.openai_chat.chunks import ChunkWriter
 from llmcore.fronts.policy import ChatReasoning
@@ -206,16 +204,11 @@ def _carriers(native: Mapping[str, Any]) -> Iterator[str]:
             yield text
 
 
-_MAX_STATE_BYTES: Final = 64 * 1024 * 1024
-"""The most bytes of state that are read of one request; the rest is dropped."""
-
-
 class StateReader:
     """Reads the sealed state of one request."""
 
     def __init__(self, sealer: Sealer) -> None:
-        self._sealer = sealer
-        self._left = _MAX_STATE_BYTES
+        self._unsealer = Unsealer(sealer)
 
     def restored(
         self, seals: Sequence[str], parts: Sequence[ContentPart], diagnostics: Diagnostics
@@ -224,7 +217,8 @@ class StateReader:
 
         *parts* are those that the client shows. None if none of *seals* can be read.
         """
-        states = [state for seal in seals if (state := self._unsealed(seal, diagnostics))]
+        read = (self._unsealer.unsealed(s, "the sealed state", diagnostics) for s in seals)
+        states = list(filter(None, read))
         if not states:
             return None
         entries = tuple(entry for state in states for entry in state.entries)
@@ -236,20 +230,7 @@ class StateReader:
             for echo in _cut(part, entries)
         ]
         rest, made = restore(whole, echoes, diagnostics)
-        return whole.origin, (*made, *_parts(rest))
-
-    def _unsealed(self, seal: str, diagnostics: Diagnostics) -> ResponseState | None:
-        try:
-            state = unsealed_state(seal, self._sealer, self._left)
-        except ValueError as error:
-            diagnostics.dropped("opaque-data-dropped", f"the sealed state was dropped: {error}")
-            return None
-        self._left -= state.size
-        return state
-
-
-def _parts(echoes: Sequence[Echo]) -> Iterator[ContentPart]:
-    return (echo for echo in echoes if not isinstance(echo, EchoedHostedItem))
+        return whole.origin, (*made, *(e for e in rest if not isinstance(e, EchoedHostedItem)))
 
 
 def _cut(part: ContentPart, entries: Sequence[Mapping[str, Any]]) -> Sequence[ContentPart]:

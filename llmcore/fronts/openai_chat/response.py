@@ -264,10 +264,9 @@ class ChatWriter(FrontWriter):
 
     def _on_step_finish(self, event: StepFinish) -> None:
         for name, order in self._orders.items():
-            write = self._write_thinking if name == "reasoning" else None
             for ordered in order.end():
-                if write is not None:
-                    write(ordered)
+                if name == "reasoning":
+                    self._write_thinking(ordered)
                 else:
                     self._write_text(ordered, name)
         self._counted = event.usage is not None

@@ -14,8 +14,8 @@ overlap. A `done` repeats its deltas, an item its parts, and the last
 response its items. A failed response may leave an item open.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.fronts.openai_responses.items import WHOLE_TYPES
@@ -140,34 +140,21 @@ class ResponsesChecker(GrammarChecker):
             self._expect(item.get(name) == begun.get(name), f"its {name} changed")
         self._expect(item.get("status") != "in_progress", "it ends without an end's status")
         self._expect(not self._part_open and not self._deltas, "a part of it is still open")
-        check = self._ENDS.get(str(item.get("type")))
-        if check is not None:
-            check(self, item)
+        done = self._done_text
+        match item.get("type"):
+            case "message":
+                self._expect(item.get("content") == self._parts, "its content is not its parts")
+            case "reasoning":
+                for name, type_ in (("summary", "summary_text"), ("content", "reasoning_text")):
+                    parts = [part for part in self._parts if part.get("type") == type_]
+                    self._expect((item.get(name) or []) == parts, f"its {name} is not its parts")
+            case "function_call":
+                same = item.get("arguments") == done
+                self._expect(same, "its arguments are not those it was done")
+            case "custom_tool_call":
+                self._expect(item.get("input") == done, "its input is not the one that was done")
         self._done.append(item)
         self._item = None
-
-    def _end_message(self, item: Mapping[str, Any]) -> None:
-        self._expect(item.get("content") == self._parts, "its content is not its parts")
-
-    def _end_reasoning(self, item: Mapping[str, Any]) -> None:
-        for name, type_ in (("summary", "summary_text"), ("content", "reasoning_text")):
-            parts = [part for part in self._parts if part.get("type") == type_]
-            self._expect((item.get(name) or []) == parts, f"its {name} is not its parts")
-
-    def _end_function(self, item: Mapping[str, Any]) -> None:
-        self._expect(
-            item.get("arguments") == self._done_text, "its arguments are not those it was done"
-        )
-
-    def _end_custom(self, item: Mapping[str, Any]) -> None:
-        self._expect(item.get("input") == self._done_text, "its input is not the one that was done")
-
-    _ENDS: ClassVar[Mapping[str, Callable[[Any, Mapping[str, Any]], None]]] = {
-        "message": _end_message,
-        "reasoning": _end_reasoning,
-        "function_call": _end_function,
-        "custom_tool_call": _end_custom,
-    }
 
     # -- inside an item
 
