@@ -19,8 +19,7 @@ from llmcore.routes.aws_event_stream import EventStreamDecoder
 from llmcore.routes.json_array import JsonArrayDecoder
 from llmcore.routes.ndjson import NdjsonDecoder
 from llmcore.routes.sse import SseDecoder
-from llmcore.schema import json
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, json_or_text
 
 Frame = tuple[str, bytes]
 """Name and payload. A plain tuple: one is built per token."""
@@ -75,10 +74,7 @@ class Framing:
         one name.
         """
         name, payload = frame
-        try:
-            value = json.loads(payload)
-        except ValueError:
-            value = payload.decode("utf-8", "replace")
+        value = json_or_text(payload)
         return {name: value} if self.named and name else value
 
     @classmethod

@@ -374,12 +374,12 @@ def text_or_empty(value: JsonValue) -> str:
     return "" if value is None else text_or_json(value)
 
 
-def json_or_text(text: str) -> JsonValue:
-    """Return the value of JSON *text*; *text* itself where it is not JSON."""
+def json_or_text(text: str | bytes) -> JsonValue:
+    """Return the value of JSON *text*; the text itself where it is not JSON."""
     try:
         return loads(text)
     except ValueError:
-        return text
+        return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
 # -- the arguments of tools

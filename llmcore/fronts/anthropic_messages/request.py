@@ -278,7 +278,9 @@ def _native_fields(
     if upstream.protocol_id != PROTOCOL_ID:
         lost = {f"output_config.{name}": value for name, value in config.items()}
         lost |= _own_thinking(object_or_empty(request.body.get("thinking")))
-        _report_lost({**native, **lost}, diagnostics)
+        lost = {**native, **lost}
+        names = [name for name, value in lost.items() if value not in _DEFAULTS.get(name, ())]
+        report_lost(names, "the upstream's API has no such field", diagnostics)
         return {}
     whole = request.body.get("cache_control")
     betas = str_or_none(request.headers.get(_BETAS))
@@ -305,8 +307,3 @@ def _own_thinking(thinking: Mapping[str, Any]) -> dict[str, Any]:
     if thinking.get("display") not in (None, *_DISPLAYS):
         own["display"] = thinking["display"]
     return {f"thinking.{name}": value for name, value in own.items()}
-
-
-def _report_lost(fields: Mapping[str, Any], diagnostics: Diagnostics) -> None:
-    lost = [name for name, value in fields.items() if value not in _DEFAULTS.get(name, ())]
-    report_lost(lost, "the upstream's API has no such field", diagnostics)

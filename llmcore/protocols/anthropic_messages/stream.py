@@ -67,7 +67,7 @@ from llmcore.protocols.response_parts import empty_response, stream_context, tru
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
-from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue, json_or_text, object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 
@@ -107,10 +107,7 @@ def _chunk_bytes(data: bytes) -> bytes:
 
 def _error_frame(data: bytes) -> Event:
     """Return the event of a frame that is named an error, whatever it holds."""
-    try:
-        event = json.loads(data)
-    except ValueError:
-        event = data.decode("utf-8", "replace")
+    event = json_or_text(data)
     return {"type": "error", **event} if isinstance(event, dict) else {"error": event}
 
 

@@ -44,7 +44,14 @@ from llmcore.protocols.protocol import FastReader, Frame
 from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    JsonValue,
+    NativeObject,
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
@@ -67,13 +74,8 @@ def decode(frame: Frame) -> Event | None:
 
 def _fault_payload(data: bytes) -> NativeObject:
     """Return the content of an error frame; errors of the connection may come as text."""
-    try:
-        payload = json.loads(data)
-    except ValueError:
-        payload = None
-    if isinstance(payload, dict):
-        return payload
-    return {"message": data.decode("utf-8", "replace")}
+    payload = json_or_text(data)
+    return payload if isinstance(payload, dict) else {"message": data.decode("utf-8", "replace")}
 
 
 def _named(payload: NativeObject) -> Event | None:

@@ -478,10 +478,7 @@ def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
 def forced_call(state: ChatState, events: list[LLMEvent]) -> ChatState:
     """Emit the tool call that the text of a schema-bound response stands for; other text stays."""
     text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
-    try:
-        native = object_or_empty(json.loads(text))
-    except ValueError:
-        native = {}
+    native = object_or_empty(json_or_text(text))
     name = str_or_none(native.get("name"))
     if name is not None:
         call = new_call(state, None, name)

@@ -31,7 +31,6 @@ from llmcore.protocols.openai_chat.names import (
     proof_in,
 )
 from llmcore.protocols.response_parts import StreamContext
-from llmcore.schema import json
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import (
@@ -42,7 +41,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, JsonValue, NativeObject
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject, json_or_text
 from llmcore.schema.persistent import PersistentList, to_list
 
 MAX_PENDING: Final = 128
@@ -409,12 +408,7 @@ def may_continue(text: str, more: str) -> bool:
 
 def is_object(text: str) -> bool:
     """Return whether *text* is a whole JSON object by itself."""
-    if not text.lstrip().startswith("{"):
-        return False
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
+    return text.lstrip().startswith("{") and isinstance(json_or_text(text), dict)
 
 
 def cleaned(name: str) -> Diagnostic:

@@ -85,7 +85,7 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects
+from llmcore.schema.json import JsonValue, NativeObject, json_or_text, object_or_empty, objects
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 
@@ -114,10 +114,7 @@ def decode(frame: Frame) -> NativeObject | None:
 
 def _error_frame(data: bytes) -> NativeObject:
     """Return a frame whose name is `error` as a chunk with an error."""
-    try:
-        chunk = json.loads(data)
-    except ValueError:
-        chunk = data.decode("utf-8", "replace")
+    chunk = json_or_text(data)
     if isinstance(chunk, dict) and chunk.get("error"):
         return chunk
     return {"error": chunk or {"message": "the server sent an error event without a message"}}

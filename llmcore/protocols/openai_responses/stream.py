@@ -79,6 +79,7 @@ from llmcore.schema.json import (
     JsonValue,
     NativeObject,
     int_or_none,
+    json_or_text,
     object_or_empty,
     objects,
     str_or_none,
@@ -106,10 +107,7 @@ def decode(frame: Frame) -> NativeObject | None:
 
 def _error_frame(data: bytes) -> NativeObject:
     """Return a frame whose name is `error`, whatever it holds."""
-    try:
-        event = json.loads(data)
-    except ValueError:
-        event = data.decode("utf-8", "replace")
+    event = json_or_text(data)
     if isinstance(event, dict) and event:
         return {**event, "type": "error"}
     return {"type": "error", "message": event or "the server sent an error event without a message"}
