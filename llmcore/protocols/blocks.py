@@ -23,12 +23,11 @@ from msgspec.structs import replace
 
 from llmcore.protocols.claude_tools import Names, with_own_names
 from llmcore.protocols.forced_format import unwrapped
-from llmcore.protocols.response_parts import StreamContext
+from llmcore.protocols.response_parts import Events, StreamContext
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.events import (
-    LLMEvent,
     ReasoningDelta,
     TextDelta,
     TextEnd,
@@ -145,7 +144,7 @@ def start_call(
     state: _State,
     index: object,
     call: Mapping[str, Any],
-    events: list[LLMEvent],
+    events: Events,
     *,
     id_: object,
     given: JsonValue,
@@ -195,7 +194,7 @@ def start_call(
     return open_block(state, index, replace(block, segment=call_id))
 
 
-def continue_call(block: Block, text: str, events: list[LLMEvent], fast_path: FastPath) -> Block:
+def continue_call(block: Block, text: str, events: Events, fast_path: FastPath) -> Block:
     """Return *block* after more of its input; emits it unless it is buffered."""
     if not text:
         return block
@@ -207,9 +206,7 @@ def continue_call(block: Block, text: str, events: list[LLMEvent], fast_path: Fa
     )
 
 
-def end_call(
-    block: Block, events: list[LLMEvent], metadata_key: str, known: frozenset[str]
-) -> None:
+def end_call(block: Block, events: Events, metadata_key: str, known: frozenset[str]) -> None:
     """Emit the end of a call; fields beside those in *known* are its metadata."""
     text = _buffered_input(block)
     if block.kind == "freeform":
@@ -225,7 +222,7 @@ def end_call(
     events.append(ToolInputEnd(block.segment, provider_metadata=metadata))
 
 
-def end_format_call(block: Block, events: list[LLMEvent]) -> None:
+def end_format_call(block: Block, events: Events) -> None:
     """Emit the end of a call that stood for the response, as the end of a text."""
     text = _buffered_input(block)
     if block.properties:

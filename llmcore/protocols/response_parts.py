@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -42,6 +42,9 @@ from llmcore.schema.json import (
 from llmcore.schema.persistent import with_entry
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
+
+Events: TypeAlias = list[LLMEvent]
+"""The events of a response, or of one step of its stream: functions append theirs to it."""
 
 # -- the context
 
@@ -132,7 +135,7 @@ def truncated(sign: str) -> ErrorEvent:
     return ErrorEvent(StreamError(message))
 
 
-def until_error(events: list[LLMEvent]) -> list[LLMEvent]:
+def until_error(events: Events) -> Events:
     """Return *events* up to the error that ends them, if there is one."""
     for index, event in enumerate(events):
         if type(event) is ErrorEvent:
@@ -217,7 +220,7 @@ def served_tier(word: object) -> str | None:
 def announce(
     sources: Mapping[str, None],
     key: object,
-    events: list[LLMEvent],
+    events: Events,
     *,
     url: str | None = None,
     title: object = None,

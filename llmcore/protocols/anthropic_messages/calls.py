@@ -25,7 +25,8 @@ from llmcore.protocols.blocks import (
     open_block,
     start_call,
 )
-from llmcore.schema.events import LLMEvent, Source, ToolResult
+from llmcore.protocols.response_parts import Events
+from llmcore.schema.events import Source, ToolResult
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -42,7 +43,7 @@ _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
 
 
 def on_call_start(
-    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
+    state: MessagesState, index: object, block: Event, events: Events
 ) -> MessagesState:
     """Open a call of the caller's tool, or of one that the provider runs."""
     metadata = {name: block[name] for name in _BESIDE if block.get(name)}
@@ -64,14 +65,14 @@ _BESIDE: Final = ("caller", "toolset_name")
 """Further fields of a call: the code that makes it, and the family of its tool."""
 
 
-def on_input(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
+def on_input(block: Block, delta: Event, events: Events) -> Block:
     """Return the call with more of its input."""
     if block.kind not in ("tool", "freeform", "format"):
         return keep_delta(block, delta, events)
     return continue_call(block, str_or_none(delta.get("partial_json")) or "", events, _INPUT)
 
 
-def end_tool(block: Block, events: list[LLMEvent]) -> None:
+def end_tool(block: Block, events: Events) -> None:
     """Emit the end of a call."""
     end_call(block, events, METADATA_KEY, _NOT_METADATA)
 
@@ -83,13 +84,13 @@ _NOT_METADATA: Final = frozenset({"id", "name", "input"})
 
 
 def on_result_start(
-    state: MessagesState, index: object, block: Event, _events: list[LLMEvent]
+    state: MessagesState, index: object, block: Event, _events: Events
 ) -> MessagesState:
     """Open a result, which is emitted when it is complete."""
     return open_block(state, index, Block(kind="result", native=block))
 
 
-def end_result(state: MessagesState, block: Block, events: list[LLMEvent]) -> MessagesState:
+def end_result(state: MessagesState, block: Block, events: Events) -> MessagesState:
     """Emit a result, and the pages in it as sources."""
     native = apply_deltas(block.native, to_list(block.pieces))
     call_id = str_or_none(native.get("tool_use_id")) or ""
@@ -116,9 +117,7 @@ def _is_error(content: JsonValue) -> bool:
     return str(object_or_empty(content).get("type", "")).endswith("_error")
 
 
-def _report_sources(
-    state: MessagesState, content: JsonValue, events: list[LLMEvent]
-) -> MessagesState:
+def _report_sources(state: MessagesState, content: JsonValue, events: Events) -> MessagesState:
     """Emit the pages that a search found or a fetch read."""
     number = state.sources
     for page in (*objects(content), object_or_empty(content)):

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, FastPath, open_block
+from llmcore.protocols.response_parts import Events
 from llmcore.schema import json
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
-    LLMEvent,
     ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
@@ -38,7 +38,7 @@ _THINKING: Final[FastPath] = ("thinking_delta", "thinking")
 
 
 def on_text_start(
-    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
+    state: MessagesState, index: object, block: Event, events: Events
 ) -> MessagesState:
     """Open a text; emits its start and what it already holds."""
     segment = f"text_{state.blocks}"
@@ -51,7 +51,7 @@ def on_text_start(
     return open_block(state, index, opened)
 
 
-def on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
+def on_citation(block: Block, delta: Event, events: Events) -> Block:
     """Return the text with one more citation."""
     native = object_or_empty(delta.get("citation"))
     if block.kind != "text" or not native:
@@ -59,7 +59,7 @@ def on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     return replace(block, citations=PersistentList(native, block.citations))
 
 
-def end_text(block: Block, events: list[LLMEvent]) -> None:
+def end_text(block: Block, events: Events) -> None:
     """Emit the end of a text, with its citations."""
     citations = tuple(map(read_citation, to_list(block.citations)))
     events.append(TextEnd(block.segment, citations=citations))
@@ -82,7 +82,7 @@ def read_citation(native: JsonObject) -> Citation:
 
 
 def on_thinking_start(
-    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
+    state: MessagesState, index: object, block: Event, events: Events
 ) -> MessagesState:
     """Open thinking, shown or redacted; emits its start and what it already holds."""
     segment = f"reasoning_{state.blocks}"
@@ -102,7 +102,7 @@ def on_thinking_start(
     return open_block(state, index, opened)
 
 
-def on_signature(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
+def on_signature(block: Block, delta: Event, events: Events) -> Block:
     """Return the thinking with its signature; the last one counts."""
     if block.fast_path != _THINKING:
         return keep_delta(block, delta, events)
@@ -110,7 +110,7 @@ def on_signature(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     return block if signature is None else replace(block, signature=PersistentList(signature, None))
 
 
-def end_thinking(block: Block, events: list[LLMEvent]) -> None:
+def end_thinking(block: Block, events: Events) -> None:
     """Emit the end of thinking, with what its replay needs."""
     encrypted = str_or_none(block.native.get("data"))
     signature = "".join(to_list(block.signature)) or None
@@ -121,13 +121,13 @@ def end_thinking(block: Block, events: list[LLMEvent]) -> None:
 
 
 def on_opaque_start(
-    state: MessagesState, index: object, block: Event, _events: list[LLMEvent]
+    state: MessagesState, index: object, block: Event, _events: Events
 ) -> MessagesState:
     """Open a block of a type that has no neutral form."""
     return open_block(state, index, Block(kind="opaque", native=block))
 
 
-def keep_delta(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
+def keep_delta(block: Block, delta: Event, events: Events) -> Block:
     """Return a block with one more native delta; emits those that no block can keep."""
     if block.kind in ("opaque", "result"):
         return replace(block, pieces=PersistentList(delta, block.pieces))
@@ -135,7 +135,7 @@ def keep_delta(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     return block
 
 
-def end_opaque(block: Block, events: list[LLMEvent]) -> None:
+def end_opaque(block: Block, events: Events) -> None:
     """Emit the native block, to be sent back."""
     data = apply_deltas(block.native, to_list(block.pieces))
     events.append(ProviderEvent(METADATA_KEY, data, replay=True))

@@ -26,7 +26,13 @@ from llmcore.protocols.anthropic_messages.names import (
     PROTOCOL_ID,
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
-from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier, skimmed
+from llmcore.protocols.response_parts import (
+    Events,
+    finish_events,
+    map_finish_reason,
+    served_tier,
+    skimmed,
+)
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import (
     JsonObject,
@@ -112,7 +118,7 @@ def with_facts(
 def closing_events(state: MessagesState) -> Sequence[LLMEvent]:
     """Return the end of a complete response."""
     info = state.info
-    events: list[LLMEvent] = []
+    events: Events = []
     _explain_refusal(state, events)
     reason = map_finish_reason(
         info.reason, FINISH_REASONS, called=state.called, format_called=state.format_called
@@ -131,7 +137,7 @@ def closing_events(state: MessagesState) -> Sequence[LLMEvent]:
     return (*events, *end)
 
 
-def _explain_refusal(state: MessagesState, events: list[LLMEvent]) -> None:
+def _explain_refusal(state: MessagesState, events: Events) -> None:
     """Emit the provider's explanation of why it stopped the response, if there is one."""
     details = object_or_empty(state.info.metadata.get("stop_details"))
     explanation = str_or_none(details.get("explanation"))

@@ -63,7 +63,7 @@ from llmcore.protocols.claude_tools import own_properties
 from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
-from llmcore.protocols.response_parts import empty_response, stream_context, truncated
+from llmcore.protocols.response_parts import Events, empty_response, stream_context, truncated
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
@@ -133,7 +133,7 @@ def initial(request: LLMRequest, *, rules_of: RulesOf = rules_of) -> MessagesSta
 
 def step(state: MessagesState, event: Event) -> Step:
     """Translate one event."""
-    events: list[LLMEvent] = []
+    events: Events = []
     kind = event.get("type")
     handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
     if handler is None and _is_error(event):
@@ -163,7 +163,7 @@ def _fault(message: str, event: Event) -> ErrorEvent:
     return ErrorEvent(StreamError(message, raw=event))
 
 
-def _on_message_start(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
+def _on_message_start(state: MessagesState, event: Event, events: Events) -> MessagesState:
     """Emit the start of the response, and open the blocks that the message already holds."""
     message = object_or_empty(event.get("message"))
     if state.started:
@@ -178,14 +178,14 @@ def _on_message_start(state: MessagesState, event: Event, events: list[LLMEvent]
     return _without_whole(state, events)
 
 
-def _without_whole(state: MessagesState, events: list[LLMEvent]) -> MessagesState:
+def _without_whole(state: MessagesState, events: Events) -> MessagesState:
     """Close the last block if it came whole: it is emitted at its end, before the next one."""
     index, block = last_opened(state)
     whole = block.kind in ("result", "opaque") and index in state.open
     return _close(state, index, events) if whole else state
 
 
-def _begin(state: MessagesState, message: Event, events: list[LLMEvent]) -> MessagesState:
+def _begin(state: MessagesState, message: Event, events: Events) -> MessagesState:
     """Emit the start of the response and keep what *message* holds beside its content."""
     context, usage = state.context, object_or_empty(message.get("usage"))
     response_id = str_or_none(message.get("id"))
@@ -205,7 +205,7 @@ def _begin(state: MessagesState, message: Event, events: list[LLMEvent]) -> Mess
     return with_facts(state, message, NOT_OF_MESSAGE, usage)
 
 
-def _on_block_start(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
+def _on_block_start(state: MessagesState, event: Event, events: Events) -> MessagesState:
     index = _index(event, state.blocks)
     state = _without_whole(state, events)
     if index in state.open:  # a server that does not end its blocks
@@ -217,9 +217,7 @@ def _on_block_start(state: MessagesState, event: Event, events: list[LLMEvent]) 
     return _open(state, index, block, events)
 
 
-def _open(
-    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
-) -> MessagesState:
+def _open(state: MessagesState, index: object, block: Event, events: Events) -> MessagesState:
     """Open *block*, which may be complete already."""
     kind = block.get("type")
     if not isinstance(kind, str):
@@ -229,9 +227,7 @@ def _open(
     return _STARTS.get(kind, on_opaque_start)(state, index, block, events)
 
 
-_STARTS: Final[
-    dict[str, Callable[[MessagesState, object, Event, list[LLMEvent]], MessagesState]]
-] = {
+_STARTS: Final[dict[str, Callable[[MessagesState, object, Event, Events], MessagesState]]] = {
     "text": on_text_start,
     "thinking": on_thinking_start,
     "redacted_thinking": on_thinking_start,
@@ -239,7 +235,7 @@ _STARTS: Final[
 }
 
 
-def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
+def _on_block_delta(state: MessagesState, event: Event, events: Events) -> MessagesState:
     index, delta = _index(event, None), object_or_empty(event.get("delta"))
     kind = str(delta.get("type"))
     if index not in state.open:
@@ -268,19 +264,19 @@ What comes after the stop of such a block is another one.
 
 Source: https://github.com/BerriAI/litellm/pull/30115.
 """
-_DELTAS: Final[dict[str, Callable[[Block, Event, list[LLMEvent]], Block]]] = {
+_DELTAS: Final[dict[str, Callable[[Block, Event, Events], Block]]] = {
     "input_json_delta": on_input,
     "signature_delta": on_signature,
     "citations_delta": on_citation,
 }
 
 
-def _on_block_stop(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
+def _on_block_stop(state: MessagesState, event: Event, events: Events) -> MessagesState:
     index = _index(event, None)
     return _close(state, index, events) if index in state.open else state
 
 
-def _close(state: MessagesState, index: object, events: list[LLMEvent]) -> MessagesState:
+def _close(state: MessagesState, index: object, events: Events) -> MessagesState:
     """Close the block at *index*; emits its end."""
     state, block = close_block(state, index)
     if block.kind == "result":
@@ -289,7 +285,7 @@ def _close(state: MessagesState, index: object, events: list[LLMEvent]) -> Messa
     return state
 
 
-_ENDS: Final[dict[str, Callable[[Block, list[LLMEvent]], None]]] = {
+_ENDS: Final[dict[str, Callable[[Block, Events], None]]] = {
     "text": end_text,
     "reasoning": end_thinking,
     "tool": end_tool,
@@ -305,7 +301,7 @@ def _index(event: Event, default: int | None) -> object:
     return index if isinstance(index, int | str) else default
 
 
-def _on_message_delta(state: MessagesState, event: Event, _events: list[LLMEvent]) -> MessagesState:
+def _on_message_delta(state: MessagesState, event: Event, _events: Events) -> MessagesState:
     delta = object_or_empty(event.get("delta"))
     state = with_facts(state, delta, NOT_OF_DELTA, object_or_empty(event.get("usage")))
     state = with_facts(state, event, NOT_OF_EVENT, {})
@@ -313,11 +309,11 @@ def _on_message_delta(state: MessagesState, event: Event, _events: list[LLMEvent
     return replace(state, info=replace(state.info, reason=reason), counted=True)
 
 
-def _on_message_stop(state: MessagesState, event: Event, _events: list[LLMEvent]) -> MessagesState:
+def _on_message_stop(state: MessagesState, event: Event, _events: Events) -> MessagesState:
     return replace(with_facts(state, event, NOT_OF_EVENT, {}), stopped=True)
 
 
-_HANDLERS: Final[dict[str, Callable[[MessagesState, Event, list[LLMEvent]], MessagesState]]] = {
+_HANDLERS: Final[dict[str, Callable[[MessagesState, Event, Events], MessagesState]]] = {
     "content_block_delta": _on_block_delta,
     "content_block_start": _on_block_start,
     "content_block_stop": _on_block_stop,
@@ -339,7 +335,7 @@ def halt(state: MessagesState) -> Sequence[LLMEvent]:
     """
     if sum((state.info.reason is not None, state.counted, state.stopped)) < 2:
         return (truncated("stop_reason"),)
-    events: list[LLMEvent] = []
+    events: Events = []
     for index in list(state.open):
         state = _close(state, index, events)
     return (*events, *closing_events(state))
@@ -359,7 +355,7 @@ def whole(
         return (_error(start, document),)
     if "content" not in document:
         return (empty_response("holds no content", document),)
-    events: list[LLMEvent] = []
+    events: Events = []
     state = _begin(replace(start, info=replace(start.info, raw=document)), document, events)
     for index, block in enumerate(_blocks(document["content"])):
         state = _close(_open(state, index, block, events), index, events)

@@ -25,8 +25,9 @@ from llmcore.protocols.blocks import (
     replace_block,
     start_call,
 )
+from llmcore.protocols.response_parts import Events
 from llmcore.schema.errors import StreamError
-from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
+from llmcore.schema.events import ErrorEvent, ToolResult
 from llmcore.schema.json import (
     NativeObject,
     object_or_empty,
@@ -43,7 +44,7 @@ _INPUT: Final[FastPath] = ("toolUse", "input")
 
 
 def on_call_start(
-    state: ConverseState, index: object, _member: str, call: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, _member: str, call: NativeObject, events: Events
 ) -> ConverseState:
     """Open a call of the caller's tool, or of one that the service runs."""
     return start_call(
@@ -59,7 +60,7 @@ def on_call_start(
 
 
 def on_input(
-    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: Events
 ) -> ConverseState:
     """Emit more of a call's input, or buffer it."""
     given = object_or_empty(delta["toolUse"]).get("input")
@@ -76,7 +77,7 @@ def on_input(
 
 
 def on_result_start(
-    state: ConverseState, index: object, _member: str, result: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, _member: str, result: NativeObject, events: Events
 ) -> ConverseState:
     """Open a result, which is emitted when it is complete."""
     native = without(result, "content")
@@ -85,7 +86,7 @@ def on_result_start(
 
 
 def on_result(
-    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: Events
 ) -> ConverseState:
     """Keep more of a result."""
     block = state.open.get(index)
@@ -97,7 +98,7 @@ def on_result(
     return replace_block(state, index, replace(block, pieces=pieces))
 
 
-def end_result(state: ConverseState, block: Block, events: list[LLMEvent]) -> None:
+def end_result(state: ConverseState, block: Block, events: Events) -> None:
     """Emit a result."""
     call_id = str_or_none(block.native.get("toolUseId")) or ""
     native = {k: v for k, v in block.native.items() if k != "toolUseId" and v is not None}

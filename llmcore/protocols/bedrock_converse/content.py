@@ -29,11 +29,10 @@ from llmcore.protocols.blocks import (
     open_block,
     replace_block,
 )
-from llmcore.protocols.response_parts import announce
+from llmcore.protocols.response_parts import Events, announce
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
     File,
-    LLMEvent,
     ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
@@ -52,7 +51,7 @@ _REASONING: Final[FastPath] = ("reasoningContent", "text")
 
 
 def on_text(
-    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: Events
 ) -> ConverseState:
     """Emit more text."""
     text = delta["text"]
@@ -66,7 +65,7 @@ def on_text(
 
 
 def on_citation(
-    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: Events
 ) -> ConverseState:
     """Keep a citation for the end of its text, which may still have no words."""
     block = state.open.get(index)
@@ -80,7 +79,7 @@ def on_citation(
 
 
 def on_cited_text(
-    state: ConverseState, index: object, _member: str, cited: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, _member: str, cited: NativeObject, events: Events
 ) -> ConverseState:
     """Open a text that comes complete, with its citations."""
     for item in objects(cited.get("content")):
@@ -91,7 +90,7 @@ def on_cited_text(
     return state
 
 
-def _end_text(state: ConverseState, block: Block, events: list[LLMEvent]) -> ConverseState:
+def _end_text(state: ConverseState, block: Block, events: Events) -> ConverseState:
     """Emit the end of text with its citations; citations without text are kept as they came."""
     native = to_list(block.citations)
     if block.segment:
@@ -125,7 +124,7 @@ def _web_url(native: JsonObject) -> str | None:
 
 
 def _report_sources(
-    state: ConverseState, citations: Iterable[JsonObject], events: list[LLMEvent]
+    state: ConverseState, citations: Iterable[JsonObject], events: Events
 ) -> ConverseState:
     """Emit the pages that the response cites, each once."""
     urls = state.urls
@@ -139,7 +138,7 @@ def _report_sources(
 
 
 def on_reasoning(
-    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: Events
 ) -> ConverseState:
     """Emit more reasoning; keep its signature or encrypted content."""
     reasoning = object_or_empty(delta["reasoningContent"])
@@ -166,14 +165,14 @@ def on_reasoning(
 _OF_REASONING: Final = frozenset({"text", "signature", "redactedContent"})
 
 
-def _end_reasoning(block: Block, events: list[LLMEvent]) -> None:
+def _end_reasoning(block: Block, events: Events) -> None:
     encrypted = _join_base64(to_list(block.encrypted))
     signature = "".join(to_list(block.signature)) or None
     events.append(ReasoningEnd(block.segment, signature=signature, encrypted=encrypted))
 
 
 def _with_segment(
-    state: ConverseState, index: object, kind: Kind, events: list[LLMEvent]
+    state: ConverseState, index: object, kind: Kind, events: Events
 ) -> tuple[ConverseState, Block]:
     """Return *state* with a block of *kind* at *index* whose segment has started."""
     block = state.open.get(index)
@@ -196,14 +195,14 @@ def _with_segment(
 
 
 def on_media_start(
-    state: ConverseState, index: object, member: str, media: NativeObject, _events: list[LLMEvent]
+    state: ConverseState, index: object, member: str, media: NativeObject, _events: Events
 ) -> ConverseState:
     """Open an image or audio, which is emitted when it is complete."""
     return open_block(state, index, Block(kind="media", native={member: media}))
 
 
 def on_image(
-    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: Events
 ) -> ConverseState:
     """Keep a piece of an image; it may have no start."""
     if index not in state.open:
@@ -211,7 +210,7 @@ def on_image(
     return keep_delta(state, index, delta, events)
 
 
-def _end_media(state: ConverseState, block: Block, events: list[LLMEvent]) -> None:
+def _end_media(state: ConverseState, block: Block, events: Events) -> None:
     """Emit a file; media without data or address only as they came."""
     deltas = to_list(block.pieces)
     native = _apply_deltas(block.native, deltas)
@@ -288,7 +287,7 @@ def _grown(before: Any, value: Any) -> Any:
 _NOT_OF_CALL: Final = frozenset({"toolUseId", "name", "input"})
 
 
-def close(state: ConverseState, index: object, events: list[LLMEvent]) -> ConverseState:
+def close(state: ConverseState, index: object, events: Events) -> ConverseState:
     """Close the block at *index*; emits its end."""
     state, block = close_block(state, index)
     match block.kind:

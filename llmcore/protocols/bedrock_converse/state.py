@@ -23,7 +23,8 @@ from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.blocks import Block, BlockState, open_block, replace_block
-from llmcore.schema.events import LLMEvent, ProviderEvent
+from llmcore.protocols.response_parts import Events
+from llmcore.schema.events import ProviderEvent
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject
 from llmcore.schema.persistent import PersistentList
 
@@ -53,7 +54,7 @@ class ConverseState(BlockState, frozen=True, kw_only=True):
 
 
 def keep_delta(
-    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: Events
 ) -> ConverseState:
     """Keep a delta for its block's native form; emit those that no block can keep."""
     block = state.open.get(index)

@@ -41,7 +41,7 @@ from llmcore.protocols.blocks import Block, last_opened, open_block
 from llmcore.protocols.claude_tools import own_properties
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import FastReader, Frame
-from llmcore.protocols.response_parts import empty_response, stream_context, truncated
+from llmcore.protocols.response_parts import Events, empty_response, stream_context, truncated
 from llmcore.schema import json
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
 from llmcore.schema.json import (
@@ -114,7 +114,7 @@ def step(state: ConverseState, event: Event) -> Step:
     name, data = event
     if name.startswith(_FAULTS):
         return state, (_fault(state, name, data),)
-    events: list[LLMEvent] = []
+    events: Events = []
     if not state.started:
         state = _start(state, events)
     handler = _HANDLERS.get(name)
@@ -130,7 +130,7 @@ def _fault(state: ConverseState, name: str, data: NativeObject) -> ErrorEvent:
     return ErrorEvent(error_from_body(provider=state.context.provider or None, body=body))
 
 
-def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
+def _start(state: ConverseState, events: Events) -> ConverseState:
     """Emit the start of the response at the first event; the API gives no id and no model."""
     context = state.context
     start = StreamStart(provider=context.provider, model=context.model, protocol=PROTOCOL_ID)
@@ -138,14 +138,12 @@ def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
     return replace(state, started=True)
 
 
-def _on_block_start(
-    state: ConverseState, data: NativeObject, events: list[LLMEvent]
-) -> ConverseState:
+def _on_block_start(state: ConverseState, data: NativeObject, events: Events) -> ConverseState:
     return _open(state, _index(data), object_or_empty(data.get("start")), events)
 
 
 def _open(
-    state: ConverseState, index: object, block: NativeObject, events: list[LLMEvent]
+    state: ConverseState, index: object, block: NativeObject, events: Events
 ) -> ConverseState:
     """Open *block* with whatever of its content it holds; an empty start opens none.
 
@@ -167,9 +165,7 @@ def _open(
 
 
 _STARTS: Final[
-    Mapping[
-        str, Callable[[ConverseState, object, str, NativeObject, list[LLMEvent]], ConverseState]
-    ]
+    Mapping[str, Callable[[ConverseState, object, str, NativeObject, Events], ConverseState]]
 ] = {
     "toolUse": on_call_start,
     "toolResult": on_result_start,
@@ -182,9 +178,7 @@ _STARTS: Final[
 }
 
 
-def _on_block_delta(
-    state: ConverseState, data: NativeObject, events: list[LLMEvent]
-) -> ConverseState:
+def _on_block_delta(state: ConverseState, data: NativeObject, events: Events) -> ConverseState:
     index = _index(data)
     for name, value in object_or_empty(data.get("delta")).items():
         if value is not None:
@@ -193,7 +187,7 @@ def _on_block_delta(
 
 
 _DELTAS: Final[
-    Mapping[str, Callable[[ConverseState, object, NativeObject, list[LLMEvent]], ConverseState]]
+    Mapping[str, Callable[[ConverseState, object, NativeObject, Events], ConverseState]]
 ] = {
     "text": on_text,
     "toolUse": on_input,
@@ -204,9 +198,7 @@ _DELTAS: Final[
 }
 
 
-def _on_block_stop(
-    state: ConverseState, data: NativeObject, events: list[LLMEvent]
-) -> ConverseState:
+def _on_block_stop(state: ConverseState, data: NativeObject, events: Events) -> ConverseState:
     index = _index(data)
     return close(state, index, events) if index in state.open else state
 
@@ -217,16 +209,12 @@ def _index(data: NativeObject) -> object:
     return index if isinstance(index, int | str) else None
 
 
-def _on_message_stop(
-    state: ConverseState, data: NativeObject, _events: list[LLMEvent]
-) -> ConverseState:
+def _on_message_stop(state: ConverseState, data: NativeObject, _events: Events) -> ConverseState:
     info = replace(state.info, reason=str_or_none(data.get("stopReason")), stopped=True)
     return with_facts(replace(state, info=info), data)
 
 
-_HANDLERS: Final[
-    dict[str, Callable[[ConverseState, NativeObject, list[LLMEvent]], ConverseState]]
-] = {
+_HANDLERS: Final[dict[str, Callable[[ConverseState, NativeObject, Events], ConverseState]]] = {
     "contentBlockDelta": _on_block_delta,
     "contentBlockStart": _on_block_start,
     "contentBlockStop": _on_block_stop,
@@ -243,7 +231,7 @@ def halt(state: ConverseState) -> Sequence[LLMEvent]:
     """Return the end of the response; an error if it did not state why it ended."""
     if not state.info.stopped:
         return (truncated("messageStop"),)
-    events: list[LLMEvent] = []
+    events: Events = []
     for index in list(state.open):
         state = close(state, index, events)
     return (*events, *closing_events(state))
@@ -262,7 +250,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
         if "output" not in document and _is_error(document):
             return (_fault(state, "error:", document),)
         return (empty_response("holds no message", document),)
-    events: list[LLMEvent] = []
+    events: Events = []
     info = replace(state.info, raw=document)
     state = _start(replace(state, info=info), events)
     for index, block in enumerate(objects(message.get("content"))):

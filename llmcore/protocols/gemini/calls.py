@@ -31,18 +31,12 @@ from msgspec.structs import replace
 from llmcore.protocols.gemini.content import on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import GeminiState, OpenCall, change, close_segment, metadata_of
+from llmcore.protocols.response_parts import Events
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.events import (
-    LLMEvent,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolResult,
-)
+from llmcore.schema.events import ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart, ToolResult
 from llmcore.schema.json import (
     NativeObject,
     json_or_text,
@@ -56,7 +50,7 @@ from llmcore.schema.persistent import PersistentList, to_list, with_entry
 # -- calls
 
 
-def on_function_call(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_function_call(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit a whole call; or open, continue or end a call that comes in pieces."""
     call = object_or_empty(part.get("functionCall"))
     name = str_or_none(call.get("name"))
@@ -107,7 +101,7 @@ def unique_call_id(state: GeminiState, given: str | None) -> tuple[GeminiState, 
 # -- calls in pieces
 
 
-def end_call(state: GeminiState, events: list[LLMEvent], *, cut: bool = False) -> GeminiState:
+def end_call(state: GeminiState, events: Events, *, cut: bool = False) -> GeminiState:
     """End the open call, if there is one, and emit its input.
 
     If the stream was *cut* within the call, the closing brace is omitted, so that incomplete
@@ -230,14 +224,14 @@ def _join_buffers(value: Any) -> Any:
 CODE_EXECUTION: Final = "code_execution"
 
 
-def on_code(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_code(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the call of the code that the model wrote."""
     code = object_or_empty(part.get("executableCode"))
     call = ToolCall(str_or_none(code.get("id")) or "", CODE_EXECUTION, present(code, but=("id",)))
     return _on_call(state, part, call, events)
 
 
-def on_code_result(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_code_result(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the result of running that code."""
     given = object_or_empty(part.get("codeExecutionResult"))
     failed = given.get("outcome") not in ("OUTCOME_OK", None)
@@ -246,7 +240,7 @@ def on_code_result(state: GeminiState, part: NativeObject, events: list[LLMEvent
     return _on_result(state, part, result, events)
 
 
-def on_tool_call(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_tool_call(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit a call of one of the service's other tools."""
     given = object_or_empty(part.get("toolCall"))
     id_ = str_or_none(given.get("id")) or ""
@@ -254,7 +248,7 @@ def on_tool_call(state: GeminiState, part: NativeObject, events: list[LLMEvent])
     return _on_call(state, part, call, events)
 
 
-def on_tool_response(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_tool_response(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the result of such a tool."""
     given = object_or_empty(part.get("toolResponse"))
     id_ = str_or_none(given.get("id")) or ""
@@ -267,9 +261,7 @@ def _name(tool: NativeObject) -> str:
     return (str_or_none(tool.get("toolType")) or "tool").lower()
 
 
-def _on_call(
-    state: GeminiState, part: NativeObject, call: ToolCall, events: list[LLMEvent]
-) -> GeminiState:
+def _on_call(state: GeminiState, part: NativeObject, call: ToolCall, events: Events) -> GeminiState:
     """Emit *call* under a unique id."""
     state, id_ = unique_call_id(close_segment(state, events), call.id or None)
     metadata = {METADATA_KEY: {"part": part}}
@@ -278,7 +270,7 @@ def _on_call(
 
 
 def _on_result(
-    state: GeminiState, part: NativeObject, result: ToolResult, events: list[LLMEvent]
+    state: GeminiState, part: NativeObject, result: ToolResult, events: Events
 ) -> GeminiState:
     """Emit *result* under the id of its call: the one it names, else the one without a result."""
     state = close_segment(state, events)

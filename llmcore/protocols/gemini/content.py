@@ -27,10 +27,10 @@ from llmcore.protocols.gemini.state import (
     metadata_of,
     open_segment,
 )
-from llmcore.protocols.response_parts import announce
+from llmcore.protocols.response_parts import Events, announce
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
-from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
+from llmcore.schema.events import File, ProviderEvent, ReasoningDelta, TextDelta
 from llmcore.schema.json import (
     NativeObject,
     float_or_none,
@@ -47,10 +47,7 @@ from llmcore.schema.persistent import PersistentList
 
 
 def on_text(
-    state: GeminiState,
-    part: NativeObject,
-    logprobs: tuple[TokenLogprob, ...],
-    events: list[LLMEvent],
+    state: GeminiState, part: NativeObject, logprobs: tuple[TokenLogprob, ...], events: Events
 ) -> GeminiState:
     """Emit a delta of text or reasoning, in the open segment or in a new one."""
     native = present(part, but=("text", "thought"))
@@ -73,7 +70,7 @@ def on_text(
 # -- media
 
 
-def on_media(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_media(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the `File` of inline data. Raw audio comes in pieces, which become one file."""
     blob = object_or_empty(part.get("inlineData"))
     media_type, data = str_or_none(blob.get("mimeType")), decode_base64(blob.get("data"))
@@ -91,16 +88,14 @@ _RAW_SOUND: Final = ("audio/l16", "audio/pcm")
 """Samples without a header: pieces in a row are one recording."""
 
 
-def _on_sound(
-    state: GeminiState, media_type: str, data: bytes, events: list[LLMEvent]
-) -> GeminiState:
+def _on_sound(state: GeminiState, media_type: str, data: bytes, events: Events) -> GeminiState:
     if state.info.mode == "audio" and state.info.audio_type != media_type:
         state = close_segment(state, events)
     state = change(open_segment(state, "audio", events), audio_type=media_type)
     return GeminiState(state.info, state.usage, PersistentList(data, state.pieces))
 
 
-def on_file_uri(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_file_uri(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the `File` of a URI."""
     data = object_or_empty(part.get("fileData"))
     uri = str_or_none(data.get("fileUri"))
@@ -113,9 +108,7 @@ def on_file_uri(state: GeminiState, part: NativeObject, events: list[LLMEvent]) 
     return _on_file(state, file, native, events)
 
 
-def _on_file(
-    state: GeminiState, file: File, native: NativeObject, events: list[LLMEvent]
-) -> GeminiState:
+def _on_file(state: GeminiState, file: File, native: NativeObject, events: Events) -> GeminiState:
     state = close_segment(state, events)
     number = state.info.segments
     events.append(
@@ -133,7 +126,7 @@ def _on_file(
 # -- anything else
 
 
-def on_unknown(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_unknown(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit a part of an unknown kind as a `ProviderEvent` that is sent back unchanged."""
     state = close_segment(state, events)
     provider = state.info.context.provider or METADATA_KEY
@@ -169,9 +162,7 @@ def _probability(token: NativeObject) -> float | None:
 # -- sources
 
 
-def on_grounding(
-    state: GeminiState, candidate: NativeObject, events: list[LLMEvent]
-) -> GeminiState:
+def on_grounding(state: GeminiState, candidate: NativeObject, events: Events) -> GeminiState:
     """Emit a `Source` for each thing that *candidate* rests on; keep its citations for the end."""
     grounding = object_or_empty(candidate.get("groundingMetadata"))
     if grounding:
@@ -219,7 +210,7 @@ def _quoted(quotation: NativeObject) -> _Origin:
     return _Origin(url=str_or_none(quotation.get("uri")), title=str_or_none(quotation.get("title")))
 
 
-def _announce(state: GeminiState, origin: _Origin, events: list[LLMEvent]) -> GeminiState:
+def _announce(state: GeminiState, origin: _Origin, events: Events) -> GeminiState:
     """Emit a `Source`, once for each origin."""
     before, url = state.info.sources, origin.url
     sources = announce(before, origin.key, events, url=url, title=origin.title)

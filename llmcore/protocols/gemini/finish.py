@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
-from llmcore.protocols.response_parts import inclusive_usage, served_tier, skimmed
+from llmcore.protocols.response_parts import Events, inclusive_usage, served_tier, skimmed
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonValue,
@@ -36,7 +36,7 @@ _BEGINNINGS: Final = frozenset(
 )
 
 
-def on_start(state: GeminiState, chunk: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def on_start(state: GeminiState, chunk: NativeObject, events: Events) -> GeminiState:
     """Emit `StreamStart` and `StepStart` at the first chunk that is part of a response."""
     if state.info.started or _BEGINNINGS.isdisjoint(chunk):
         return state

@@ -22,8 +22,8 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.gemini.names import METADATA_KEY
-from llmcore.protocols.response_parts import StreamContext
-from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
+from llmcore.protocols.response_parts import Events, StreamContext
+from llmcore.schema.events import File, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, ProviderMetadata
 from llmcore.schema.persistent import PersistentList, to_list
 
@@ -106,7 +106,7 @@ def metadata_of(native: Mapping[str, Any]) -> ProviderMetadata:
 
 
 def open_segment(
-    state: GeminiState, mode: Mode, events: list[LLMEvent], native: Mapping[str, Any] | None = None
+    state: GeminiState, mode: Mode, events: Events, native: Mapping[str, Any] | None = None
 ) -> GeminiState:
     """Return *state* inside a segment of *mode*, closing another one before.
 
@@ -126,7 +126,7 @@ def open_segment(
 
 
 def close_segment(
-    state: GeminiState, events: list[LLMEvent], native: Mapping[str, Any] | None = None
+    state: GeminiState, events: Events, native: Mapping[str, Any] | None = None
 ) -> GeminiState:
     """Return *state* outside any segment; *native* fields are kept with the closed one."""
     info, native = state.info, native or {}

@@ -54,6 +54,7 @@ from llmcore.protocols.gemini.state import (
 )
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
+    Events,
     empty_response,
     finish_events,
     stream_context,
@@ -104,7 +105,7 @@ def terminal(_event: Event) -> bool:
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[GeminiState, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[GeminiState, NativeObject, list[LLMEvent]], GeminiState]
+Handler: TypeAlias = Callable[[GeminiState, NativeObject, Events], GeminiState]
 """Appends the events of a part, and returns the state after it."""
 
 
@@ -118,7 +119,7 @@ def initial(request: LLMRequest) -> GeminiState:
 
 def step(state: GeminiState, event: Event) -> Step:
     """Return the state after *event*, and the events to emit."""
-    events: list[LLMEvent] = []
+    events: Events = []
     for chunk in event if isinstance(event, list) else (event,):
         if _is_error(chunk):
             events.append(_error(state, chunk))
@@ -127,7 +128,7 @@ def step(state: GeminiState, event: Event) -> Step:
     return state, events
 
 
-def _on_chunk(state: GeminiState, chunk: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def _on_chunk(state: GeminiState, chunk: NativeObject, events: Events) -> GeminiState:
     state = on_start(state, chunk, events)
     for candidate in objects(chunk.get("candidates")):
         if candidate.get("index") in (0, None):
@@ -150,9 +151,7 @@ def _error(state: GeminiState, chunk: NativeObject) -> ErrorEvent:
     return ErrorEvent(error_from_body(provider=state.info.context.provider or None, body=chunk))
 
 
-def _on_candidate(
-    state: GeminiState, candidate: NativeObject, events: list[LLMEvent]
-) -> GeminiState:
+def _on_candidate(state: GeminiState, candidate: NativeObject, events: Events) -> GeminiState:
     logprobs = read_logprobs(candidate)
     for part in objects(object_or_empty(candidate.get("content")).get("parts")):
         text, other = _text_and_other(part)
@@ -186,7 +185,7 @@ def _text_and_other(part: NativeObject) -> tuple[NativeObject | None, NativeObje
     return text, present(part, but=("text",)) if part.keys() & _KINDS.keys() else {}
 
 
-def _on_part(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
+def _on_part(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the events of a part that is not text."""
     for name, handler in _KINDS.items():
         if part.get(name) is not None:
@@ -216,7 +215,7 @@ def halt(state: GeminiState) -> Sequence[LLMEvent]:
     """Finish the response if it has a finish reason, or its prompt was blocked."""
     if state.info.reason is None and state.info.blocked is None:
         return (truncated("finishReason"),)
-    events: list[LLMEvent] = []
+    events: Events = []
     # Vertex AI may leave out the last piece of a call: https://github.com/vercel/ai/issues/14358
     whole = state.info.reason == "STOP"
     state = end_call(close_segment(state, events), events, cut=not whole)

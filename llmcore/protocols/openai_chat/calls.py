@@ -55,13 +55,13 @@ from llmcore.protocols.openai_chat.state import (
     repeated,
     repeats,
 )
+from llmcore.protocols.response_parts import Events
 from llmcore.protocols.tools import freeform_text, offered_name, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
-    LLMEvent,
     ProviderEvent,
     TextDelta,
     ToolInputDelta,
@@ -122,7 +122,7 @@ def read_fragment(native: NativeObject) -> Fragment:
 
 
 def on_tool_calls(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: Events
 ) -> ChatState:
     """Emit the calls and their inputs in *delta*."""
     fragments = delta.get("tool_calls")
@@ -160,7 +160,7 @@ def _is_of_other_tool(native: NativeObject) -> bool:
     return bool(own) and not native.get("function")
 
 
-def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEvent]) -> ChatState:
+def on_whole_calls(state: ChatState, message: NativeObject, events: Events) -> ChatState:
     """Begin the new calls of a whole message, and keep the whole input of those that are known.
 
     A whole message after deltas repeats what they brought. Its calls are matched with those
@@ -191,7 +191,7 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
     return state
 
 
-def _on_fragment(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
+def _on_fragment(state: ChatState, fragment: Fragment, events: Events) -> ChatState:
     pending = _find_pending(state.calls.pending, fragment)
     if pending is not None:
         return _on_pending(state, pending, fragment, events)
@@ -223,7 +223,7 @@ def _on_fragment(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -
     return _keep_extra(state, fragment.extra)
 
 
-def _start(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
+def _start(state: ChatState, fragment: Fragment, events: Events) -> ChatState:
     state = close_segment(state, events)
     call = new_call(state, fragment.id, fragment.name or "", fragment.index)
     text = fragment.text
@@ -251,7 +251,7 @@ def new_call(state: ChatState, id_: str | None, name: str, index: int | None = N
     )
 
 
-def begin(state: ChatState, call: ChatCall, events: list[LLMEvent]) -> ChatState:
+def begin(state: ChatState, call: ChatCall, events: Events) -> ChatState:
     """Emit the start of *call*; its fragments then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
     known = state.calls
@@ -270,7 +270,7 @@ def _fast_field(calls: Calls, call: ChatCall) -> str:
     return "tool_calls" if passes else ""
 
 
-def _continue(state: ChatState, call: ChatCall, text: str, events: list[LLMEvent]) -> ChatState:
+def _continue(state: ChatState, call: ChatCall, text: str, events: Events) -> ChatState:
     if not text:
         return state
     if call.kind == "function" or call.freeform:
@@ -295,7 +295,7 @@ def _read_arguments(state: ChatState, call: ChatCall, text: str) -> tuple[ChatSt
     return state, text
 
 
-def _on_nameless(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
+def _on_nameless(state: ChatState, fragment: Fragment, events: Events) -> ChatState:
     """Keep a new call, known by its id or its index, until its name comes."""
     if fragment.id is None and fragment.text.strip() in ("", "{}"):
         return state  # an empty entry
@@ -312,7 +312,7 @@ def _on_nameless(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -
 
 
 def _on_pending(
-    state: ChatState, pending: Pending, fragment: Fragment, events: list[LLMEvent]
+    state: ChatState, pending: Pending, fragment: Fragment, events: Events
 ) -> ChatState:
     """Add to a call without a name, or begin it once the name has come."""
     name = _joined(pending.name, fragment.name, state.context.tools)
@@ -371,7 +371,7 @@ def _joined(so_far: str, more: str | None, tools: frozenset[str]) -> str | None:
     return None
 
 
-def begin_named(state: ChatState, events: list[LLMEvent]) -> ChatState:
+def begin_named(state: ChatState, events: Events) -> ChatState:
     """Begin the calls whose names might have gone on, and did not."""
     for call in state.calls.pending:
         if call.name:
@@ -444,7 +444,7 @@ def _overflows(call: ChatCall, fragment: Fragment) -> bool:
 # -- the end
 
 
-def end_calls(calls: Calls, events: list[LLMEvent]) -> tuple[Diagnostic, ...]:
+def end_calls(calls: Calls, events: Events) -> tuple[Diagnostic, ...]:
     """End all calls in the order they began; return reports of how their arguments came."""
     diagnostics = [cleaned(name) for name in calls.cleaned]
     for id_, arguments in calls.arguments.items():
@@ -466,7 +466,7 @@ def end_calls(calls: Calls, events: list[LLMEvent]) -> tuple[Diagnostic, ...]:
     return tuple(diagnostics)
 
 
-def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
+def _emit_freeform_inputs(calls: Calls, events: Events) -> None:
     """Emit the inputs of freeform tools that were offered as functions, unwrapped."""
     pieces: dict[str, list[str]] = {}
     for call_id, text in to_list(calls.freeform):
@@ -475,7 +475,7 @@ def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
         events.append(ToolInputDelta(call_id, freeform_text(json_or_text("".join(texts)))))
 
 
-def forced_call(state: ChatState, events: list[LLMEvent]) -> ChatState:
+def forced_call(state: ChatState, events: Events) -> ChatState:
     """Emit the tool call that the text of a schema-bound response stands for; other text stays."""
     text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
     native = object_or_empty(json_or_text(text))

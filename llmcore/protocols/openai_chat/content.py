@@ -51,9 +51,9 @@ from llmcore.protocols.openai_chat.state import (
     end_arguments,
     open_segment,
 )
-from llmcore.protocols.response_parts import read_logprobs
+from llmcore.protocols.response_parts import Events, read_logprobs
 from llmcore.schema.content import TokenLogprob
-from llmcore.schema.events import LLMEvent, ProviderEvent, ReasoningDelta, TextDelta, ToolInputDelta
+from llmcore.schema.events import ProviderEvent, ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import (
     NativeObject,
     index_or_none,
@@ -107,7 +107,7 @@ def is_copy(message: NativeObject, delta: NativeObject) -> bool:
 
 
 def on_content(
-    state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, choice: NativeObject, events: Events
 ) -> ChatState:
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
@@ -133,7 +133,7 @@ def _parts(content: object) -> list[NativeObject]:
     )
 
 
-def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> ChatState:
+def _on_part(state: ChatState, part: NativeObject, events: Events) -> ChatState:
     """Emit one part of a content list, as Mistral and Databricks send them."""
     match part.get("type"):
         case "text" | "output_text":
@@ -162,7 +162,7 @@ _OF_TEXT: Final = frozenset({"type", "text"})
 
 
 def on_text(
-    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: Events
 ) -> ChatState:
     """Emit more text, or thinking in tags; keep text that stands for a call."""
     if not text and not (logprobs and state.mode == "text"):
@@ -183,7 +183,7 @@ def on_text(
 
 
 def on_refusal(
-    state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, choice: NativeObject, events: Events
 ) -> ChatState:
     """Emit more of a refusal, and its log probabilities."""
     refusal, logprobs = str_or_none(delta.get("refusal")), _logprobs(choice, "refusal")
@@ -201,7 +201,7 @@ def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
     return read_logprobs(object_or_empty(choice.get("logprobs")).get(name))
 
 
-def on_token_fields(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -> None:
+def on_token_fields(state: ChatState, choice: NativeObject, events: Events) -> None:
     """Emit what a choice has for the tokens of its delta without a neutral form."""
     given = [{name: choice[name]} for name in OF_TOKENS if choice.get(name)]
     events += [ProviderEvent(state.context.provider, fields) for fields in given]
@@ -249,7 +249,7 @@ def _at(values: object, number: int) -> Any:
 
 
 def on_reasoning(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: Events
 ) -> ChatState:
     """Emit the thinking in *delta*, and keep the fields that its replay needs."""
     name, text = _text(delta)
@@ -323,9 +323,9 @@ def thinking_delta(part: NativeObject) -> NativeObject:
     return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}
 
 
-def held_back(state: ChatState) -> list[LLMEvent]:
+def held_back(state: ChatState) -> Events:
     """Return what was kept until more of it came, for a response that was cut."""
-    events: list[LLMEvent] = []
+    events: Events = []
     if state.thoughts.form == "held":
         events.append(ReasoningDelta(state.segment, state.thoughts.text))
     flush_partial_tag(state, events)
@@ -340,7 +340,7 @@ def held_back(state: ChatState) -> list[LLMEvent]:
 
 
 def on_tagged_text(
-    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: Events
 ) -> ChatState:
     """Split text at think tags, which may be cut anywhere between chunks.
 
@@ -384,7 +384,7 @@ def _beginning(text: str, tag: str) -> str:
     return ""
 
 
-def flush_partial_tag(state: ChatState, events: list[LLMEvent]) -> ChatState:
+def flush_partial_tag(state: ChatState, events: Events) -> ChatState:
     """Emit text that looked like the beginning of a tag, at the end of the response."""
     if not state.partial_tag:
         return state
@@ -418,7 +418,7 @@ def _google(extra: object) -> NativeObject:
     return object_or_empty(object_or_empty(extra).get("google"))
 
 
-def on_marked(state: ChatState, text: str, events: list[LLMEvent]) -> tuple[ChatState, str]:
+def on_marked(state: ChatState, text: str, events: Events) -> tuple[ChatState, str]:
     """Emit thinking; return the text after its closing tag, which a whole message has too."""
     if state.mode != "reasoning":
         tag = _OPENING.match(text)
@@ -441,7 +441,7 @@ def end_marked(state: ChatState, text: str) -> tuple[ChatState, str]:
 
 
 def on_extra(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, _events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, _choice: NativeObject, _events: Events
 ) -> ChatState:
     """Keep the fields that must go back with the message, such as Gemini's thought signature.
 
@@ -463,7 +463,7 @@ def on_extra(
     return replace(state, info=info)
 
 
-def emit_extra(state: ChatState, events: list[LLMEvent]) -> None:
+def emit_extra(state: ChatState, events: Events) -> None:
     """Emit the fields of the message that must be sent back with it, if there are any."""
     encrypted = "".join(to_list(state.info.encrypted))
     fields = {**state.info.extra, **({"encrypted_content": encrypted} if encrypted else {})}

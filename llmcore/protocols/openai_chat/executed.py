@@ -44,9 +44,9 @@ from llmcore.protocols.openai_chat.names import (
     PageLists,
 )
 from llmcore.protocols.openai_chat.state import ChatState, SeveralMessages, close_segment
-from llmcore.protocols.response_parts import announce
+from llmcore.protocols.response_parts import Events, announce
 from llmcore.schema.content import Citation
-from llmcore.schema.events import File, LLMEvent, ProviderEvent, ToolCall, ToolResult
+from llmcore.schema.events import File, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import (
     JsonValue,
     NativeObject,
@@ -66,7 +66,7 @@ from llmcore.schema.request import LLMRequest
 
 
 def on_executed_tools(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: Events
 ) -> ChatState:
     """Emit the tools in *delta* that the provider ran, and the pages they found.
 
@@ -109,7 +109,7 @@ def is_of_several(delta: NativeObject) -> bool:
 
 
 def on_several(
-    state: ChatState, delta: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, events: Events
 ) -> tuple[ChatState, NativeObject]:
     """Return the state after *delta*, and those of its fields that are read like any others.
 
@@ -155,7 +155,7 @@ def _begins(messages: SeveralMessages, delta: NativeObject) -> bool:
 _OF_SEVERAL = frozenset({"index", "role", "tool_call_id"})
 
 
-def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
+def end_message(state: ChatState, events: Events) -> ChatState:
     """Emit the call and its result, if the open message is a result."""
     messages = state.messages
     if messages is None or messages.result is None:
@@ -201,7 +201,7 @@ def _content(pieces: list[JsonValue]) -> JsonValue:
     return parts
 
 
-def end_several(state: ChatState, events: list[LLMEvent]) -> ChatState:
+def end_several(state: ChatState, events: Events) -> ChatState:
     """Emit the last result, and begin the calls that have none: they are the caller's to run."""
     if state.messages is None:
         return state
@@ -215,7 +215,7 @@ def end_several(state: ChatState, events: list[LLMEvent]) -> ChatState:
 
 
 def on_annotations(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: Events
 ) -> ChatState:
     """Keep the citations of the text for its `TextEnd`, and announce their sources."""
     for annotation in objects(delta.get("annotations")):
@@ -247,7 +247,7 @@ def _cited(annotation: NativeObject) -> NativeObject:
 
 
 def on_pages(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: Events
 ) -> ChatState:
     """Announce the pages listed in a message, whose other fields have no neutral form."""
     given = {name: delta[name] for name in PAGES_IN_MESSAGES if delta.get(name)}
@@ -256,7 +256,7 @@ def on_pages(
 
 
 def announce_pages(
-    state: ChatState, holder: NativeObject, lists: PageLists, events: list[LLMEvent]
+    state: ChatState, holder: NativeObject, lists: PageLists, events: Events
 ) -> ChatState:
     """Emit the `Source` of each page in the *lists* of *holder*: an object or a URL."""
     for name, (path, url_field) in lists.items():
@@ -269,7 +269,7 @@ def announce_pages(
     return state
 
 
-def announce_page(state: ChatState, url: Any, title: Any, events: list[LLMEvent]) -> ChatState:
+def announce_page(state: ChatState, url: Any, title: Any, events: Events) -> ChatState:
     """Emit the `Source` of a page, once."""
     sources = announce(state.info.sources, url, events, url=url, title=title)
     if sources is state.info.sources:
@@ -290,7 +290,7 @@ def audio_type(request: LLMRequest) -> str:
 
 
 def on_media(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: Events
 ) -> ChatState:
     """Keep pieces of audio, and emit whole images."""
     audio = delta.get("audio")
@@ -301,7 +301,7 @@ def on_media(
     return state
 
 
-def on_image(state: ChatState, image: NativeObject, events: list[LLMEvent]) -> ChatState:
+def on_image(state: ChatState, image: NativeObject, events: Events) -> ChatState:
     """Emit an image, whose `image_url` is an object or, with Mistral, a URL."""
     given = image.get("image_url")
     url = str_or_none(given) or str_or_none(object_or_empty(given).get("url"))
@@ -326,7 +326,7 @@ def audio_is_complete(state: ChatState) -> bool:
     return all(any(piece.get(name) for piece in pieces) for name in ("id", "data", "transcript"))
 
 
-def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
+def flush_audio(state: ChatState, events: Events) -> None:
     """Emit the whole audio that came in pieces."""
     pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
     if not pieces:

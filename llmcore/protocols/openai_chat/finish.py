@@ -36,6 +36,7 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.state import ChatState, ChatStreamContext
 from llmcore.protocols.response_parts import (
+    Events,
     counts_reader,
     inclusive_usage,
     read_cost,
@@ -111,7 +112,7 @@ def unwrapped(document: NativeObject) -> NativeObject:
 _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")
 
 
-def on_start(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> ChatState:
+def on_start(state: ChatState, chunk: NativeObject, events: Events) -> ChatState:
     """Emit the start of the stream at the first chunk of the response itself.
 
     Azure's first chunk holds only filter results, with an empty id and no choices.

@@ -30,17 +30,10 @@ from llmcore.protocols.openai_chat.names import (
     merge_details,
     proof_in,
 )
-from llmcore.protocols.response_parts import StreamContext
+from llmcore.protocols.response_parts import Events, StreamContext
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.events import (
-    LLMEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    TextEnd,
-    TextStart,
-)
+from llmcore.schema.events import ReasoningDelta, ReasoningEnd, ReasoningStart, TextEnd, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, json_or_text
 from llmcore.schema.persistent import PersistentList, to_list
 
@@ -236,9 +229,7 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
 # -- segments
 
 
-def open_segment(
-    state: ChatState, mode: Mode, events: list[LLMEvent], fast_field: str = ""
-) -> ChatState:
+def open_segment(state: ChatState, mode: Mode, events: Events, fast_field: str = "") -> ChatState:
     """Return *state* inside a segment of *mode*, after closing another one.
 
     *fast_field* is the field of a delta whose text alone continues it.
@@ -262,7 +253,7 @@ def open_segment(
     )
 
 
-def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
+def close_segment(state: ChatState, events: Events) -> ChatState:
     """Return *state* outside any segment."""
     if not state.mode:
         return state

@@ -73,7 +73,13 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_segment
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
-from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
+from llmcore.protocols.response_parts import (
+    Events,
+    empty_response,
+    finish_events,
+    truncated,
+    until_error,
+)
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -133,7 +139,7 @@ def terminal(chunk: NativeObject) -> bool:
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[ChatState, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[ChatState, NativeObject, NativeObject, list[LLMEvent]], ChatState]
+Handler: TypeAlias = Callable[[ChatState, NativeObject, NativeObject, Events], ChatState]
 """Emits its fields of a delta, given the choice around it."""
 
 
@@ -155,7 +161,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
             return state, (ErrorEvent(foreign),)
     if _is_error(chunk):
         return state, (_error(state, chunk),)
-    events: list[LLMEvent] = []
+    events: Events = []
     state = on_start(state, chunk, events)
     choices = objects(chunk.get("choices"))
     if state.choice is None and choices:
@@ -188,7 +194,7 @@ def _error(state: ChatState, holder: NativeObject) -> ErrorEvent:
     return ErrorEvent(error_from_body(provider=state.context.provider or None, body=holder))
 
 
-def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -> ChatState:
+def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatState:
     message = choice.get("message")
     delta = delta_of(choice)
     if choice.get("logprobs") is not None:
@@ -208,7 +214,7 @@ def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -
 
 
 def _on_delta(
-    state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, delta: NativeObject, choice: NativeObject, events: Events
 ) -> ChatState:
     if is_of_several(delta):
         state, delta = on_several(state, delta, events)
@@ -228,7 +234,7 @@ def _on_delta(
 
 
 def _on_message(
-    state: ChatState, message: NativeObject, choice: NativeObject, events: list[LLMEvent]
+    state: ChatState, message: NativeObject, choice: NativeObject, events: Events
 ) -> ChatState:
     """Read a whole message: all of a body that was not streamed, or a repetition after deltas.
 
@@ -276,7 +282,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
             state = replace(state, info=replace(info, reason="stop"))
         elif not (info.done and info.final_usage_seen):
             return (*held_back(state), truncated("finish_reason"))
-    events: list[LLMEvent] = []
+    events: Events = []
     state = begin_named(end_several(state, events), events)
     if state.calls.pending:
         return (ErrorEvent(StreamError("a tool call has no name", raw=state.calls.pending[0].id)),)

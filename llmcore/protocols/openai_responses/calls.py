@@ -46,13 +46,13 @@ from llmcore.protocols.openai_responses.names import (
     X_SEARCH_IDS,
 )
 from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
+from llmcore.protocols.response_parts import Events
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
     File,
-    LLMEvent,
     ProviderEvent,
     ToolInputDelta,
     ToolInputEnd,
@@ -99,7 +99,7 @@ def _tool_name(native: NativeObject) -> str | None:
 # -- the beginning
 
 
-def begin_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def begin_call(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit the start of a call, once its name is known, and the input that it has already."""
     begun = bool(item.call_id)
     state = _start_call(state, item, events)
@@ -121,7 +121,7 @@ def _is_wrapped(state: ResponsesState, item: Item) -> bool:
     return item.type == "function_call" and item.native.get("name") in state.context.freeform
 
 
-def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def _start_call(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     name = _tool_name(item.native)
     if item.call_id or name is None:
         return with_item(state, item)
@@ -169,9 +169,7 @@ def _call_id(state: ResponsesState, item: Item) -> str:
 # -- input
 
 
-def on_input_delta(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_input_delta(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Emit more of the input of a function, a freeform or an MCP tool."""
     text = event.get("delta")
     if not isinstance(text, str) or not text:
@@ -187,9 +185,7 @@ def on_input_delta(
     return with_fast_path(state, event, "content_index", item.call_id, ToolInputDelta)
 
 
-def on_input_done(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_input_done(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Keep the whole input, which the end of the item may not repeat."""
     type_ = _type_of(event)
     state, item = match_or_begin(state, event, type_)
@@ -216,9 +212,7 @@ def _type_of(event: NativeObject) -> str:
 # -- input that is streamed as plain text
 
 
-def on_plain_delta(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_plain_delta(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Emit more code, more of a command, or more of a diff as JSON."""
     text = event.get("delta")
     item = match_inside(state, event, *CLOSINGS)
@@ -230,7 +224,7 @@ def on_plain_delta(
     return state
 
 
-def _begin_plain(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def _begin_plain(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit the JSON before the plain text, and the text that is there already."""
     if item.closing:
         return state
@@ -241,9 +235,7 @@ def _begin_plain(state: ResponsesState, item: Item, events: list[LLMEvent]) -> R
     return with_item(state, replace(item, native=native, closing=CLOSINGS[item.type]))
 
 
-def on_command_added(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_command_added(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Emit the beginning of the next command of a shell call."""
     item = match_inside(state, event, "shell_call")
     number, text = int_or_none(event.get("command_index")), str_or_none(event.get("command"))
@@ -256,9 +248,7 @@ def on_command_added(
     return state
 
 
-def on_plain_done(
-    state: ResponsesState, event: NativeObject, _events: list[LLMEvent]
-) -> ResponsesState:
+def on_plain_done(state: ResponsesState, event: NativeObject, _events: Events) -> ResponsesState:
     """Keep the whole code, command or diff, which the end of the item may not repeat."""
     item = match_inside(state, event, *CLOSINGS)
     text = next((event[name] for name in ("code", "command", "diff") if name in event), None)
@@ -287,7 +277,7 @@ def with_listed(item: Item) -> Item:
 # -- the end
 
 
-def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def settle_call(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End a call that the client is to run."""
     state = _start_call(state, item, events)
     item = state.items[item.position]
@@ -308,7 +298,7 @@ def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     return with_item(state, replace(item, done=True))
 
 
-def _whole_input(item: Item, events: list[LLMEvent]) -> str:
+def _whole_input(item: Item, events: Events) -> str:
     """Return the whole input as the server sent it; empty if only its deltas came."""
     if item.type in NAMED_CALLS:
         return input_text(item.native) or item.text
@@ -331,7 +321,7 @@ _SEPARATE: Final = frozenset({"program", "shell_call", "tool_search_call"})
 """Calls whose result is another item."""
 
 
-def settle_hosted(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def settle_hosted(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End a call that the provider ran, with its result where the item has it."""
     native = item.native
     state = _start_call(state, item, events)
@@ -371,7 +361,7 @@ def _without_image(native: NativeObject) -> NativeObject:
 _IMAGE_TYPES: Final = {"svg": "image/svg+xml"}
 
 
-def _emit_image(item: Item, events: list[LLMEvent]) -> None:
+def _emit_image(item: Item, events: Events) -> None:
     native = item.native
     if item.type != "image_generation_call" or str_or_none(native.get("result")) is None:
         return
@@ -386,9 +376,7 @@ def _emit_image(item: Item, events: list[LLMEvent]) -> None:
     )
 
 
-def _announce_found(
-    state: ResponsesState, native: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def _announce_found(state: ResponsesState, native: NativeObject, events: Events) -> ResponsesState:
     for source in objects(object_or_empty(native.get("action")).get("sources")):
         state = announce_page(state, source.get("url"), source.get("title"), events)
     if native.get("type") == "file_search_call":
@@ -425,7 +413,7 @@ def _failed(native: NativeObject) -> bool:
 # -- results that are items
 
 
-def settle_output(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def settle_output(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit the result of a call that was an item before."""
     native = item.native
     call_id = str_or_none(native.get("call_id")) or state.info.search
@@ -444,9 +432,7 @@ def settle_output(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
     return with_item(state, replace(item, done=True))
 
 
-def on_shell_output(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_shell_output(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Pass on the output of a command, and keep it: the end of its item may not repeat it."""
     item = match_inside(state, event, "shell_call_output")
     output = objects(event.get("output"))
@@ -471,7 +457,7 @@ def _output(native: NativeObject) -> JsonValue:
 # -- items of other types
 
 
-def settle_unknown(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def settle_unknown(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit an item of another type as it is, to be sent back; compaction items are such."""
     pages: Any = item.native if item.type in PAGES_OF_ITEMS else None
     for step in PAGES_OF_ITEMS.get(item.type, ()):

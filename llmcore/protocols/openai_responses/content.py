@@ -37,11 +37,10 @@ from llmcore.protocols.openai_responses.state import (
     with_part,
     without_texts,
 )
-from llmcore.protocols.response_parts import announce, read_logprobs
+from llmcore.protocols.response_parts import Events, announce, read_logprobs
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import (
     File,
-    LLMEvent,
     ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
@@ -63,7 +62,7 @@ from llmcore.schema.persistent import PersistentList, from_list, to_list, with_e
 # -- deltas
 
 
-def on_delta(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
+def on_delta(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Emit more of a text, of a refusal or of reasoning."""
     type_ = TEXT_EVENTS[str(event.get("type")).removesuffix(".delta")]
     text, logprobs = event.get("delta"), read_logprobs(event.get("logprobs"))
@@ -96,7 +95,7 @@ def _delta(
 
 
 def _opened(
-    state: ResponsesState, event: NativeObject, type_: str, events: list[LLMEvent]
+    state: ResponsesState, event: NativeObject, type_: str, events: Events
 ) -> tuple[ResponsesState, Item, PartKey]:
     """Return *state* with the part that *event* is about open, unless its item is done."""
     state, item = match_or_begin(state, event, PART_TYPES[type_].item)
@@ -110,7 +109,7 @@ def _open_part(
     state: ResponsesState,
     item: Item,
     key: PartKey,
-    events: list[LLMEvent],
+    events: Events,
     native: NativeObject | None = None,
 ) -> ResponsesState:
     """Begin the segment of a part, with the text that *native*, the part, has already."""
@@ -137,7 +136,7 @@ def _open_part(
 # -- parts
 
 
-def begin_content(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def begin_content(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit the texts that a message or reasoning has when it is announced."""
     state = with_item(state, replace(item, native=without_texts(item.native)))
     for key, native in typed_parts(item):
@@ -147,9 +146,7 @@ def begin_content(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
     return state
 
 
-def on_part_added(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_part_added(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Open a text, so that it stands where it began, and emit what it has already."""
     native = object_or_empty(event.get("part"))
     type_ = _part_type(event, native)
@@ -162,9 +159,7 @@ def on_part_added(
     return _open_part(state, item, key, events, native)
 
 
-def on_part_done(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_part_done(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Keep a whole part, for servers that do not repeat it with its item."""
     native = object_or_empty(event.get("part"))
     type_ = _part_type(event, native)
@@ -195,20 +190,14 @@ def _part_type(event: NativeObject, native: NativeObject) -> str:
     return part_type(native) if str_or_none(native.get("type")) else fallback
 
 
-def on_text_done(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_text_done(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Keep a whole text."""
     type_ = TEXT_EVENTS[str(event.get("type")).removesuffix(".done")]
     return _keep_text(state, event, type_, event, events)
 
 
 def _keep_text(
-    state: ResponsesState,
-    event: NativeObject,
-    type_: str,
-    whole: NativeObject,
-    events: list[LLMEvent],
+    state: ResponsesState, event: NativeObject, type_: str, whole: NativeObject, events: Events
 ) -> ResponsesState:
     """Keep the text, citations and log probabilities of *whole*, the event or its part."""
     text = str_or_none(whole.get(PART_TYPES[type_].text))
@@ -232,7 +221,7 @@ def _keep_text(
 # -- whole items
 
 
-def settle_message(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def settle_message(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End all parts of a message with their whole texts.
 
     A server may announce the end of a message and send its content only at the end of the
@@ -255,7 +244,7 @@ def settle_message(state: ResponsesState, item: Item, events: list[LLMEvent]) ->
 
 
 def _settle_text(
-    state: ResponsesState, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
+    state: ResponsesState, item: Item, key: PartKey, native: NativeObject, events: Events
 ) -> ResponsesState:
     part = item.parts[key]
     if part.ended:
@@ -272,9 +261,7 @@ def _settle_text(
     return _end_text(state, state.items[item.position], key, events)
 
 
-def _end_text(
-    state: ResponsesState, item: Item, key: PartKey, events: list[LLMEvent]
-) -> ResponsesState:
+def _end_text(state: ResponsesState, item: Item, key: PartKey, events: Events) -> ResponsesState:
     part = item.parts[key]
     if part.ended:
         return state
@@ -292,7 +279,7 @@ def _end_text(
 
 
 def _emit_other(
-    state: ResponsesState, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
+    state: ResponsesState, item: Item, key: PartKey, native: NativeObject, events: Events
 ) -> ResponsesState:
     """Emit a part of another type: audio, or one that is unknown."""
     if key[0] == "output_audio":
@@ -306,7 +293,7 @@ def _emit_other(
     return state
 
 
-def settle_reasoning(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def settle_reasoning(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End all parts of reasoning; an item that shows no text is a segment without text."""
     state = with_item(state, item)
     for key, native in typed_parts(item):
@@ -326,7 +313,7 @@ def settle_reasoning(state: ResponsesState, item: Item, events: list[LLMEvent]) 
     return with_item(state, replace(item, done=True))
 
 
-def _end_thought(item: Item, key: PartKey, events: list[LLMEvent], *, last: bool = False) -> Item:
+def _end_thought(item: Item, key: PartKey, events: Events, *, last: bool = False) -> Item:
     part = item.parts[key]
     events.append(_thought(item, part.segment, part.text, {"part": key[0]}, last=last))
     parts = with_entry(item.parts, key, replace(part, ended=True))
@@ -359,7 +346,7 @@ def _thought(
 # -- audio
 
 
-def on_audio(state: ResponsesState, event: NativeObject, _events: list[LLMEvent]) -> ResponsesState:
+def on_audio(state: ResponsesState, event: NativeObject, _events: Events) -> ResponsesState:
     """Keep a piece of audio, in base64, or of its transcript."""
     text = event.get("delta")
     if not isinstance(text, str):
@@ -369,7 +356,7 @@ def on_audio(state: ResponsesState, event: NativeObject, _events: list[LLMEvent]
     return replace(state, info=replace(state.info, audio=pieces))
 
 
-def flush_audio(state: ResponsesState, events: list[LLMEvent]) -> None:
+def flush_audio(state: ResponsesState, events: Events) -> None:
     """Emit the whole audio that came in pieces."""
     pieces = to_list(state.info.audio)
     if not pieces:
@@ -386,9 +373,7 @@ def _audio(id_: str, data: bytes, transcript: str | None) -> File:
 # -- citations and sources
 
 
-def on_annotation(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_annotation(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Keep a citation of a text, and announce its source.
 
     Such as `{"annotation": {"type": "url_citation", "url": "https://...", "start_index": 0, ...}}`.
@@ -432,24 +417,18 @@ def read_citation(annotation: NativeObject) -> Citation:
     )
 
 
-def _announce_cited(
-    state: ResponsesState, citation: Citation, events: list[LLMEvent]
-) -> ResponsesState:
+def _announce_cited(state: ResponsesState, citation: Citation, events: Events) -> ResponsesState:
     if citation.url is not None:
         return announce_page(state, citation.url, citation.title, events)
     return announce_file(state, citation.document_id, citation.title, events)
 
 
-def announce_page(
-    state: ResponsesState, url: Any, title: Any, events: list[LLMEvent]
-) -> ResponsesState:
+def announce_page(state: ResponsesState, url: Any, title: Any, events: Events) -> ResponsesState:
     """Emit the `Source` of a page, once."""
     return _with_sources(state, announce(state.info.sources, url, events, url=url, title=title))
 
 
-def announce_file(
-    state: ResponsesState, file_id: Any, name: Any, events: list[LLMEvent]
-) -> ResponsesState:
+def announce_file(state: ResponsesState, file_id: Any, name: Any, events: Events) -> ResponsesState:
     """Emit the `Source` of a file, once."""
     metadata = {METADATA_KEY: {"file_id": file_id}}
     sources = announce(state.info.sources, file_id, events, title=name, metadata=metadata)

@@ -36,6 +36,7 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.response_parts import (
+    Events,
     counts_reader,
     finish_events,
     inclusive_usage,
@@ -71,16 +72,14 @@ from llmcore.schema.usage import Usage
 # -- the beginning
 
 
-def on_start(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
+def on_start(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Emit the start of the stream with the first event that is a part of the response."""
     if state.info.started:
         return state
     return on_response(state, object_or_empty(event.get("response")), events)
 
 
-def on_response(
-    state: ResponsesState, response: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_response(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """Emit the start of the stream, once, and keep the response's id."""
     info = state.info
     if info.started and info.response_id is not None:
@@ -99,9 +98,7 @@ def on_response(
     return replace(state, info=info)
 
 
-def on_notification(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def on_notification(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Pass on an event that is not a part of the response, once that has begun."""
     if not state.info.started:
         early = PersistentList(event, state.info.early)
@@ -119,7 +116,7 @@ _METADATA: Final = (
 """Fields of a response that are neither content nor repeat the request."""
 
 
-def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]) -> ResponsesState:
+def finish(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """Emit the end of the response. In the background it ends with the place to resume at."""
     flush_audio(state, events)
     usage = response.get("usage")
@@ -190,9 +187,7 @@ def _text(item: Item) -> str:
 # -- errors
 
 
-def fail_response(
-    state: ResponsesState, response: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def fail_response(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """End the response with its own error."""
     if response.get("status") == "cancelled":
         error: LLMError = AbortError(
@@ -204,7 +199,7 @@ def fail_response(
     return fail(state, error, events)
 
 
-def fail(state: ResponsesState, error: LLMError, events: list[LLMEvent]) -> ResponsesState:
+def fail(state: ResponsesState, error: LLMError, events: Events) -> ResponsesState:
     """End the response with *error*."""
     events.append(ErrorEvent(error))
     return _ended(state)

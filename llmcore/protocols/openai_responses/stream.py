@@ -70,7 +70,13 @@ from llmcore.protocols.openai_responses.names import (
 )
 from llmcore.protocols.openai_responses.state import Item, ResponsesInfo, ResponsesState, with_item
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
-from llmcore.protocols.response_parts import StreamContext, empty_response, truncated, until_error
+from llmcore.protocols.response_parts import (
+    Events,
+    StreamContext,
+    empty_response,
+    truncated,
+    until_error,
+)
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
@@ -121,7 +127,7 @@ def terminal(event: NativeObject) -> bool:
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[ResponsesState, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[ResponsesState, NativeObject, list[LLMEvent]], ResponsesState]
+Handler: TypeAlias = Callable[[ResponsesState, NativeObject, Events], ResponsesState]
 
 
 InputDigest: TypeAlias = Callable[[LLMRequest], bytes | None]
@@ -157,7 +163,7 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
     """Return the state after *event*, and the events to emit."""
     if state.info.ended:
         return state, ()
-    events: list[LLMEvent] = []
+    events: Events = []
     type_ = event.get("type")
     bare = type_ is None and _is_error(event)
     if type_ == "error" or event.get("object") == "error" or bare:
@@ -183,7 +189,7 @@ def _is_error(event: NativeObject) -> bool:
 # -- items
 
 
-def _on_begun(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
+def _on_begun(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Emit the start of the stream, and the items that the response has already."""
     response = object_or_empty(event.get("response"))
     state = on_response(state, response, events)
@@ -194,9 +200,7 @@ def _on_begun(state: ResponsesState, event: NativeObject, events: list[LLMEvent]
     return state
 
 
-def _on_item_added(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def _on_item_added(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
@@ -211,7 +215,7 @@ def _begin_or_extend(
     item: Item | None,
     native: NativeObject,
     number: int | None,
-    events: list[LLMEvent],
+    events: Events,
 ) -> ResponsesState:
     """Begin an item, or add to one that is known, and emit the content that it has already."""
     if item is None:
@@ -227,9 +231,7 @@ def _begin_or_extend(
     return begin_call(state, item, events) if item.type in CALL_TYPES else state
 
 
-def _on_item_done(
-    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
-) -> ResponsesState:
+def _on_item_done(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
@@ -241,7 +243,7 @@ def _end_with_whole(
     item: Item | None,
     native: NativeObject,
     number: int | None,
-    events: list[LLMEvent],
+    events: Events,
 ) -> ResponsesState:
     """End an item with its whole form, unless it has ended."""
     if item is None:
@@ -252,7 +254,7 @@ def _end_with_whole(
     return _settle(state, replace(item, native=native, unknown_parts=None, listed={}), events)
 
 
-def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
+def _settle(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End an item by its native form."""
     item = with_listed(item)
     match item.type:
@@ -272,7 +274,7 @@ def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Respon
 # -- the end ------------------------------------------------------------------------------
 
 
-def _on_end(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
+def _on_end(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     response = object_or_empty(event.get("response"))
     status = str(event.get("type")).rpartition(".")[2].replace("done", "completed")
     stated = {"status": response.get("status") or status}
@@ -281,7 +283,7 @@ def _on_end(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) 
     return _end(state, {**response, **stated}, events)
 
 
-def _end(state: ResponsesState, response: NativeObject, events: list[LLMEvent]) -> ResponsesState:
+def _end(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """End all items with the final response. Of one that failed, calls are not to be run."""
     state = on_response(state, response, events)
     broken = response.get("status") in ("failed", "cancelled")
@@ -371,7 +373,7 @@ def whole(
         return (empty_response("is not an object", document),)
     if not isinstance(document.get("output"), list):
         return (ErrorEvent(_error_without_output(document, request)),)
-    events: list[LLMEvent] = []
+    events: Events = []
     try:
         _end(state, document, events)
     except (LLMError, RecursionError) as error:  # what came before is kept
