@@ -108,7 +108,7 @@ class GeminiTarget(LoweringTarget, frozen=True, kw_only=True):
 
     def replayed(self, part: ContentPart) -> NativeObject:
         """Return the native fields that *part* brought from this API."""
-        return dict(object_or_empty(part.provider_metadata.get(self.metadata_key)))
+        return dict(object_or_empty(part.provider_metadata.get(self.policy.metadata_key)))
 
 
 def lower_part(

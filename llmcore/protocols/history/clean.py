@@ -1,7 +1,7 @@
 """The rules of a target for conversations, and each message without what its target cannot read."""
 
 import re
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from attrs import evolve
@@ -96,11 +96,6 @@ class LoweringTarget(msgspec.Struct, frozen=True, kw_only=True):
     policy: HistoryPolicy
     keys: frozenset[str]
     """Under which ids native parts are this API's own."""
-
-    @property
-    def metadata_key(self) -> str:
-        """Where replayed provider data stands."""
-        return self.policy.metadata_key
 
 
 def native_provider_ids(request: LLMRequest, *ids: str) -> frozenset[str]:
@@ -235,7 +230,7 @@ def _clean_response(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostic
     """Drop and strip what the target's API, or its model, did not make."""
     trusted = policy.keeps_opaque(draft.message.origin)
     if not trusted:
-        _strip_message(draft, policy, diagnostics)
+        draft.message = _stripped(draft.message, policy, diagnostics.at(draft.path))
     kept: list[Placed] = []
     lost_reasoning = False
     for place, part in draft.parts:
@@ -292,7 +287,7 @@ def _clean_part(
             diagnostics.dropped("hosted-tool-dropped", why)
             return None
         return part
-    return part if trusted else _strip(part, policy, diagnostics)
+    return part if trusted else _stripped(part, policy, diagnostics)
 
 
 def _clean_reasoning(
@@ -346,24 +341,17 @@ def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:
     return evolve(part, signature=None, encrypted=None, provider_metadata=metadata)
 
 
-def _strip(part: ContentPart, policy: HistoryPolicy, diagnostics: Diagnostics) -> ContentPart:
-    """Return *part* without the data that only the target's own model could have put there."""
-    if policy.metadata_key not in part.provider_metadata:
-        return part
+_Holder = TypeVar("_Holder", bound=ContentPart | Message)
+
+
+def _stripped(holder: _Holder, policy: HistoryPolicy, diagnostics: Diagnostics) -> _Holder:
+    """Return *holder* without the data that only the target's own model could have put there."""
+    if policy.metadata_key not in holder.provider_metadata:
+        return holder
     why = "its opaque data is valid only for the model that made it"
     diagnostics.dropped("opaque-data-dropped", why)
-    metadata = without(part.provider_metadata, policy.metadata_key)
-    return evolve(part, provider_metadata=metadata)
-
-
-def _strip_message(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
-    message = draft.message
-    if policy.metadata_key not in message.provider_metadata:
-        return
-    why = "its opaque data is valid only for the model that made it"
-    diagnostics.at(draft.path).dropped("opaque-data-dropped", why)
-    metadata = without(message.provider_metadata, policy.metadata_key)
-    draft.message = evolve(message, provider_metadata=metadata)
+    metadata = without(holder.provider_metadata, policy.metadata_key)
+    return evolve(holder, provider_metadata=metadata)
 
 
 def _drop_item_ids(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
