@@ -387,14 +387,12 @@ class Front(Generic[Read]):
 
 # -- the fronts that there are
 
-_PACKAGES: Final = {
-    "openai-chat": "openai_chat",
-    "openai-responses": "openai_responses",
-    "anthropic-messages": "anthropic_messages",
-    "gemini": "gemini",
-}
-
-FRONT_IDS: Final = tuple(_PACKAGES)
+FRONT_IDS: Final[tuple[str, ...]] = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+)
 """The ids of all fronts, which are those of the protocols that they mirror."""
 
 
@@ -403,9 +401,8 @@ def front_by_id(front_id: str) -> Front[Any]:
 
     Raises ConfigurationError, which lists the ids, for an unknown one.
     """
-    package = _PACKAGES.get(front_id)
-    if package is None:
+    if front_id not in FRONT_IDS:
         known = ", ".join(FRONT_IDS)
         raise ConfigurationError(f"there is no front {front_id!r}; the fronts are {known}")
-    front: Front[Any] = import_module(f"llmcore.fronts.{package}").front
+    front: Front[Any] = import_module(f"llmcore.fronts.{front_id.replace('-', '_')}").front
     return front

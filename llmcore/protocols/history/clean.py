@@ -275,18 +275,17 @@ def _clean_part(
         why = "the API does not take those of earlier responses"
         diagnostics.at("citations").left_out("citations", why)
     if isinstance(part, ProviderPart):
-        ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
-        if not (native and ours):
-            why = f"data native to {part.provider} means nothing to {policy.protocol}"
-            diagnostics.dropped("provider-part-dropped", why)
-            return None
-        return part
+        if native and part.provider in (policy.provider, policy.metadata_key, policy.protocol):
+            return part
+        why = f"data native to {part.provider} means nothing to {policy.protocol}"
+        diagnostics.dropped("provider-part-dropped", why)
+        return None
     if isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-        if not native:
-            why = "a tool that another provider ran itself cannot be shown to this one"
-            diagnostics.dropped("hosted-tool-dropped", why)
-            return None
-        return part
+        if native:
+            return part
+        why = "a tool that another provider ran itself cannot be shown to this one"
+        diagnostics.dropped("hosted-tool-dropped", why)
+        return None
     return part if trusted else _stripped(part, policy, diagnostics)
 
 
@@ -299,23 +298,22 @@ def _clean_reasoning(
     own: bool = True,
 ) -> ReasoningPart | None:
     """Return reasoning in the form that the target accepts; None if it accepts none."""
+    cleaned = part if trusted else _without_proof(part, policy)
+    backed = _is_backed(cleaned, policy)
     if policy.reasoning == "drop" or (policy.reasoning == "own" and not own):
         whose = " of other providers" if policy.reasoning == "own" else ""
         why = f"the target accepts no reasoning from earlier responses{whose}"
-        diagnostics.dropped("reasoning-dropped", why)
-        return None
-    cleaned = part if trusted else _without_proof(part, policy)
-    if not (cleaned.text or _is_backed(cleaned, policy) or _has_data(cleaned, policy)):
-        diagnostics.dropped("reasoning-dropped", "the target cannot read any of it")
-        return None
-    if policy.reasoning == "signed" and not _is_backed(cleaned, policy):
+    elif not (cleaned.text or backed or _has_data(cleaned, policy)):
+        why = "the target cannot read any of it"
+    elif policy.reasoning == "signed" and not backed:
         why = "the target accepts only reasoning with a valid signature"
-        diagnostics.dropped("reasoning-dropped", why)
-        return None
-    if cleaned is not part:
-        why = "its signature or encrypted data is valid only for the model that made it"
-        diagnostics.dropped("opaque-data-dropped", why)
-    return cleaned
+    else:
+        if cleaned is not part:
+            why = "its signature or encrypted data is valid only for the model that made it"
+            diagnostics.dropped("opaque-data-dropped", why)
+        return cleaned
+    diagnostics.dropped("reasoning-dropped", why)
+    return None
 
 
 def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:

@@ -98,7 +98,9 @@ class _Matcher:
         """Return whether *part* leaves its tool message: paired with a call, or dropped."""
         if not isinstance(part, ToolResultPart):
             self._passed += 1
-            self._note_split(place)
+            if not self._policy.alternate:
+                why = "the target's tool messages hold results only; the rest became the user's"
+                self._diagnostics.at(path_of(place)).changed("tool-message-split", why)
             return False
         entry = self._open.get(part.tool_call_id)
         if entry is None:
@@ -115,11 +117,6 @@ class _Matcher:
             self._diagnostics.at(path_of(place)).changed("tool-result-moved", why)
         self._last_answered = call
         return True
-
-    def _note_split(self, place: Place) -> None:
-        if not self._policy.alternate:
-            why = "the target's tool messages hold results only; the rest became the user's"
-            self._diagnostics.at(path_of(place)).changed("tool-message-split", why)
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:

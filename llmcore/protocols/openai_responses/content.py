@@ -403,10 +403,8 @@ def read_citation(annotation: NativeObject) -> Citation:
     """
     is_file = annotation.get("type") == "file_citation"
     place = int_or_none(annotation.get("index")) if is_file else None
-    start, end = (
-        int_or_none(annotation.get("start_index")),
-        int_or_none(annotation.get("end_index")),
-    )
+    start = int_or_none(annotation.get("start_index"))
+    end = int_or_none(annotation.get("end_index"))
     return Citation(
         url=str_or_none(annotation.get("url")),
         title=str_or_none(annotation.get("title")) or str_or_none(annotation.get("filename")),

@@ -79,7 +79,9 @@ def comparable_item(item: NativeObject) -> JsonValue:
     if type_ == "message" and item.get("role") == "assistant":
         compared["content"] = _text(item.get("content"))
     elif type_ == "function_call":
-        compared["arguments"] = _parsed(item.get("arguments"))
+        arguments = item.get("arguments")
+        parsed = json_or_text(arguments) if isinstance(arguments, str) else arguments
+        compared["arguments"] = parsed
     return compared
 
 
@@ -88,10 +90,6 @@ def _text(content: JsonValue) -> JsonValue:
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in objects(content))
-
-
-def _parsed(arguments: JsonValue) -> JsonValue:
-    return json_or_text(arguments) if isinstance(arguments, str) else arguments
 
 
 # -- stored responses
@@ -278,10 +276,7 @@ def terminal_event(message: bytes) -> NativeObject | None:
     """
     if not any(mark in message for mark in _MARKS):
         return None
-    try:
-        event = json.loads(message)
-    except ValueError:
-        return None
+    event = json_or_text(message)
     return event if isinstance(event, dict) and event.get("type") in TERMINAL_EVENTS else None
 
 

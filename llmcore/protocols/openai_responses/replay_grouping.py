@@ -195,7 +195,9 @@ def _add_tool(
 ) -> None:
     native = metadata.get("item")
     if isinstance(part, ToolCallPart) and not part.provider_executed:
-        lowered = _client_run(part, native) if isinstance(native, dict) else _call(part, metadata)
+        lowered = dict(native) if isinstance(native, dict) else _call(part, metadata)
+        if "call_id" in lowered:  # of a built-in tool, under the id that its result will name
+            lowered["call_id"] = part.id
         items.append(_item("call", diagnostics, metadata, lowered))
     elif isinstance(native, dict):
         items.append(_item("hosted", diagnostics, metadata, dict(native)))
@@ -211,11 +213,6 @@ def _call(part: ToolCallPart, metadata: NativeObject) -> NativeObject:
         return {**words, "input": text_or_json(part.arguments), **extra}
     words = {"type": "function_call", "call_id": part.id, "name": part.name}
     return {**words, "arguments": part.arguments_text, **extra}
-
-
-def _client_run(part: ToolCallPart, native: NativeObject) -> NativeObject:
-    """Return a built-in call that the caller runs, under the id its result will name."""
-    return {**native, "call_id": part.id} if "call_id" in native else dict(native)
 
 
 def _completes_image(items: list[_Item], part: ImagePart, metadata: NativeObject) -> bool:
@@ -332,19 +329,17 @@ def _lowered_reasoning(item: _Item, intact: bool) -> list[NativeObject]:
 
 
 def _lowered_hosted(item: _Item, intact: bool) -> list[NativeObject]:
+    type_ = item.native.get("type")
     if not intact or item.id is None:
         why = "the call of a hosted tool can only be replayed with its reasoning"
-        item.diagnostics.dropped("hosted-tool-dropped", why)
-        return []
-    if item.native.get("type") == "custom_tool_call":
+    elif type_ == "custom_tool_call":
         why = "the server does not accept its own searches of X in the input"
-        item.diagnostics.dropped("hosted-tool-dropped", why)
-        return []
-    if item.native.get("type") == "image_generation_call" and "result" not in item.native:
+    elif type_ == "image_generation_call" and "result" not in item.native:
         why = "the image that the call generated is not in the message any more"
-        item.diagnostics.dropped("hosted-tool-dropped", why)
-        return []
-    return [_with_id(item, with_id=True)]
+    else:
+        return [_with_id(item, with_id=True)]
+    item.diagnostics.dropped("hosted-tool-dropped", why)
+    return []
 
 
 def _lowered_native(item: _Item, rules: ReplayRules) -> list[NativeObject]:
