@@ -4,7 +4,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import h2.config
@@ -92,7 +92,7 @@ class Http2Loopback(TlsLoopback):
     """
 
     def _serve(self, connection: socket.socket) -> None:
-        with self.context.wrap_socket(connection, server_side=True) as secure:
+        with suppress(OSError), self.context.wrap_socket(connection, server_side=True) as secure:
             if secure.selected_alpn_protocol() != "h2":
                 Loopback._serve(self, secure)
                 return
@@ -100,13 +100,10 @@ class Http2Loopback(TlsLoopback):
             machine.initiate_connection()
             secure.sendall(machine.data_to_send())
             asked: dict[int, _Asked] = {}
-            try:
-                while data := secure.recv(65536):
-                    for event in machine.receive_data(data):
-                        self._on_event(machine, event, asked)
-                    secure.sendall(machine.data_to_send())
-            except OSError:
-                return
+            while data := secure.recv(65536):
+                for event in machine.receive_data(data):
+                    self._on_event(machine, event, asked)
+                secure.sendall(machine.data_to_send())
 
     def _on_event(
         self,
