@@ -33,7 +33,7 @@ CORE = {
 }
 """The library's dependencies: none of a provider's, no web framework."""
 
-SUFFIXES = {".py", ".pyi", ".json", ".jinja", ".typed", ".js", ".css"}
+SUFFIXES = {".py", ".pyi", ".json", ".jinja", ".typed", ".js", ".css", ".toml"}
 
 IN_SOURCES = ("llmcore", "tests", "cassettes", "deploy", "docs", "scripts", "benchmarks")
 

@@ -86,16 +86,17 @@ def test_calls_and_commands_use_the_folders_of_windows(tmp_path: Path) -> None:
 
 
 GATEWAY = """
-import json, os, signal, threading, urllib.request
+import http.client, json, os, signal, threading
 from llmcore.bridge.configuration.reading import settings_from
 from llmcore.bridge.http.server import run
 from llmcore.cli.openbridge import main
 
 def ask(url):
     body = json.dumps({"model": "m", "input": "Hi"}).encode()
-    call = urllib.request.Request(f"{url}/v1/responses", body, {"content-type": "application/json"})
+    call = http.client.HTTPConnection(url.removeprefix("http://"))  # urllib needs TLS
+    call.request("POST", "/v1/responses", body, {"content-type": "application/json"})
     try:
-        print(json.load(urllib.request.urlopen(call))["output"][-1]["content"][0]["text"])
+        print(json.load(call.getresponse())["output"][-1]["content"][0]["text"])
     finally:
         signal.raise_signal(signal.SIGTERM)
 

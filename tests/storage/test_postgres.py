@@ -22,6 +22,7 @@ def server() -> Iterator[PostgresServer]:
 @pytest.fixture
 def database(server: PostgresServer) -> Iterator[PostgresDatabase]:
     made = PostgresDatabase(server.url, setting="X", tables=_TABLES)
+    made.run(lambda cursor: cursor.execute("truncate numbers"))
     yield made
     made.close()
 
