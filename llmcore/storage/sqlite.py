@@ -61,15 +61,19 @@ class SqliteFile:
     def __init__(
         self, path: Path | None, layout: Layout, *, patience_s: float, stays_open: bool = True
     ) -> None:
+        self._db: sqlite3.Connection | None = None
         self.path = path
         self.lock = Lock()
         self._layout = layout
         self._patience_s = patience_s
         self._stays_open = stays_open
-        self._db: sqlite3.Connection | None = None
         if path is not None:
             with _gate:
                 _files.add(self)
+
+    def __del__(self) -> None:
+        """Close the connection if it was left open; Python 3.13 would warn of it."""
+        self.close_held()
 
     def __repr__(self) -> str:
         return f"SqliteFile({str(self.path or _MEMORY)!r})"

@@ -67,6 +67,16 @@ def raw(path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+def test_a_file_that_was_left_open_is_closed_with_its_last_reference(path: Path) -> None:
+    """Python 3.13 warns of a connection that is still open."""
+    file = opened(path)
+    db = file.run(lambda connection: connection)
+    del file
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        db.execute("SELECT 1")
+
+
 def test_a_new_file_is_private_and_has_the_tables_and_pragmas(path: Path) -> None:
     """It is made at first use, together with its folder."""
     file = opened(path)
