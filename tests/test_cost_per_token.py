@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -129,6 +130,8 @@ MOST = 1.02
 """The cost of a late token, as a multiple of an early one."""
 ARRIVAL = 2200
 """The most that an arrival costs in addition, in all layers from the network to the caller."""
+NEWER = 1.05 if sys.version_info >= (3, 14) else 1
+"""What the same code takes in the instructions of newer Pythons."""
 
 
 def read(model: Model, chunks: Sequence[bytes]) -> str:
@@ -166,7 +169,7 @@ def relay(path: str, chunks: Sequence[bytes]) -> bytes:
 def costs(run: Callable[[int], object]) -> tuple[float, float]:
     """Return the instructions of a token in a short response, and in one three times as long."""
     for _ in range(2):  # what the first response does alone, and the second with what it left
-        run(100)
+        opcodes(partial(run, 100))
     for _ in range(3):
         some, more, most = (opcodes(partial(run, count)) for count in (100, 200, 400))
         early, late = (more - some) / 100, (most - more) / 200
@@ -190,7 +193,7 @@ def test_token_costs_the_client_the_same_few_instructions_at_any_place(
 
     assert read(model, chunks(50)).count("word") == 50
     assert late < MOST * early
-    assert late < budget + (0 if in_burst else ARRIVAL)
+    assert late < NEWER * (budget + (0 if in_burst else ARRIVAL))
 
 
 class _Left:
@@ -208,6 +211,7 @@ def test_count_of_instructions_is_the_same_where_others_left_garbage() -> None:
     def makes_objects() -> None:
         _kept = [[] for _ in range(5000)]  # type: ignore[var-annotated]
 
+    opcodes(makes_objects)  # Python 3.14 traces the instructions of a function from its second call
     alone = opcodes(makes_objects)
     for _ in range(50):
         _Left()

@@ -41,6 +41,7 @@ def remove_posix() -> None:
     """Remove what Windows does not have."""
     for package in _PACKAGES.split():
         import_module(package)
+    asyncio.new_event_loop().close()  # the kind of loop is chosen for the platform once
     pair, family = socket.socketpair, socket.AF_UNIX
     socket.socketpair = lambda *_: pair(family, socket.SOCK_STREAM)
     asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # type: ignore[attr-defined, unused-ignore]
@@ -50,3 +51,4 @@ def remove_posix() -> None:
         for name in names.split():
             vars(module).pop(name, None)
     sys.platform = "win32"
+    ssl.enum_certificates = lambda _store: []  # type: ignore[attr-defined, unused-ignore]
