@@ -30,7 +30,13 @@ from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.conversion import response_entries, to_entries, to_messages
 from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
-from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
+from llmcore.sessions.store import (
+    SeqConflictError,
+    SessionStore,
+    SessionStoreError,
+    check_run_id,
+    utc_now,
+)
 
 _PROMPT_SETTINGS: Final = frozenset({"messages", "request"})
 """Settings that take the place of a prompt."""
@@ -258,6 +264,8 @@ class Conversation:
             await self.store.append(self.run_id, entries[stored:], expected_seq=stored)
         except SessionStoreError as error:
             error.message = f"the response could not be stored: {error.message}"
+            if isinstance(error, SeqConflictError):
+                error.message += " with Conversation.open, and ask again"
             error.partial = responses[-1] if responses else None
             raise
         self._entries = tuple(entries)

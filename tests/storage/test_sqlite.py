@@ -173,7 +173,6 @@ def test_a_connection_that_does_not_stay_open_is_closed_after_each_use(path: Pat
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:.*is multi-threaded:DeprecationWarning")
 def test_a_fork_waits_for_a_running_transaction(path: Path) -> None:
     """Parent and child open connections of their own; neither loses what was written."""
     file = opened(path)

@@ -132,7 +132,8 @@ class ChatDialect:
     strict_schemas: bool = True
     """Whether `json_schema` has a `strict` mode with OpenAI's rules."""
     unsupported: frozenset[str] = frozenset({"top_k"})
-    """Parameters, by their native names, that the server rejects or ignores."""
+    """Settings, by their native names, that the server rejects or ignores. Fields of
+    `provider_options` are sent as they are."""
     seed_field: Literal["seed", "random_seed"] = "seed"
     """The field of the seed."""
     logprob_count: bool = False
