@@ -311,7 +311,7 @@ async def test_the_slower_writer_gets_its_response_with_the_error() -> None:
     store = MemoryStore()
     one, two = await Conversation.open(store, "trip"), await Conversation.open(store, "trip")
     await one.generate(fake.model, "Hi", client=fake.client)
-    with pytest.raises(SeqConflictError, match="read it again with Conversation.open") as raised:
+    with pytest.raises(SeqConflictError, match=r"read it again with Conversation\.open") as raised:
         await two.generate(fake.model, "Hi", client=fake.client)
 
     assert raised.value.partial is not None
