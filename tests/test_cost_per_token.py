@@ -131,7 +131,7 @@ MOST = 1.02
 ARRIVAL = 2200
 """The most that an arrival costs in addition, in all layers from the network to the caller."""
 NEWER = 1.05 if sys.version_info >= (3, 14) else 1
-"""What the same code takes in the instructions of newer Pythons."""
+"""The instructions of newer Pythons, as a multiple of those of older ones."""
 
 
 def read(model: Model, chunks: Sequence[bytes]) -> str:
