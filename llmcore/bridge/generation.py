@@ -88,7 +88,10 @@ MakeResponse: TypeAlias = Callable[[OperationRequest, ChosenModel], Awaitable[Re
 
 
 class Generation(Generic[Read]):
-    """The operations that all fronts have, for one of them. Raises FrontError."""
+    """The operations that all fronts have, for one of them. Raises FrontError.
+
+    Each response is begun in `pooled`, be it relayed or translated, streamed or in the background.
+    """
 
     def __init__(self, front: Front[Read], service: Service, *, format_field: str) -> None:
         """Serve *front*; *format_field* is where its requests ask for structured output."""

@@ -52,5 +52,6 @@ class TranslationPolicy:
     """Of requests that ask for several responses: `n` of Chat Completions at most. The application
     makes the call of each; the front writes one response."""
     max_tools: int = 1000
+    """Tools of a request at most; a request that is relayed is not read, and has no limit."""
     max_items: int = 20_000
     """Input items at most, those of a stored conversation not counted."""
