@@ -158,7 +158,8 @@ def note_missing(
 ) -> None:
     """Record the options *names* that are set, and that *api* does not have."""
     for name in names:
-        if getattr(options, name) not in (None, ()):
+        value = getattr(options, name)
+        if value not in (None, ()) and value is not False:
             diagnostics.at(f"generation.{name}").unsupported(f"{api} has no {name}")
 
 

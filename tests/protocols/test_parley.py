@@ -146,17 +146,30 @@ def test_a_conversation_with_tools_becomes_turns() -> None:
     assert results == {"by": "person", "say": [{"result": {"id": call["id"], "text": "4"}}]}
 
 
+@pytest.mark.parametrize("content", ["not found", (TextPart("not"), TextPart("found"))])
+def test_a_result_that_is_an_error_says_so(content: Any) -> None:
+    failed = Message.tool("c1", content, is_error=True)
+    call = Message.assistant(ToolCallPart(id="c1", name="add", arguments={"a": 2}))
+    body = WIRE.body(evolve(ASKED, messages=(*ASKED.messages, call, failed)))
+    text = body["turns"][-1]["say"][0]["result"]["text"]
+
+    assert text.split() == ["Error:", "not", "found"]
+
+
 def test_parameters_that_the_api_lacks_are_reported() -> None:
     asked = request(
         model=ROUTE.model("parley-1"),
         prompt="Hi",
         temperature=0.5,
         max_tokens=9,
+        seed=0,
+        logprobs=False,
         reasoning_effort="low",
     )
 
     assert WIRE.body(asked)["limit"] == 9
-    assert WIRE.codes(asked) == [
+    assert sorted(WIRE.codes(asked)) == [
+        ("unsupported-parameter", "generation.seed"),
         ("unsupported-parameter", "generation.temperature"),
         ("unsupported-parameter", "reasoning"),
     ]

@@ -30,7 +30,7 @@ RESPONSE = ("state", "content", "calls", "finish", "stream")
 OPTIONAL = {"caching": "only where a request has breakpoints"}
 HOMES = {"models": "names", "parts": "messages", "calls": "content"}
 """Modules that may be missing, and the module that then has their functions: where both together
-are short. In the packages of the library, none is missing."""
+are short. All packages of the library have them."""
 LONGEST_HOME = 120
 """Lines of a module with those of another one in it."""
 EXTRA_MODULES = {

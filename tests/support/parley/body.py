@@ -2,19 +2,25 @@
 
 from typing import cast
 
-from attrs import fields
-
 from llmcore.protocols.caching import note_cache_options
 from llmcore.protocols.forced_format import format_in_words
+from llmcore.protocols.lowering import note_missing
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import NativeObject
-from llmcore.schema.options import GenerationOptions, merge_json
+from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from tests.support.parley.messages import lower_messages, target_of
-from tests.support.parley.names import METADATA_KEY, PARAMETERS, ParleyBody, ParleyRules, rules_of
+from tests.support.parley.names import (
+    METADATA_KEY,
+    MISSING_PARAMETERS,
+    PARAMETERS,
+    ParleyBody,
+    ParleyRules,
+    rules_of,
+)
 from tests.support.parley.tools import lower_tools
 
 
@@ -53,10 +59,7 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> Nativ
 def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return the limit of the response, the one parameter that the API has."""
     options = request.generation
-    for each in fields(GenerationOptions):
-        if each.name not in PARAMETERS and getattr(options, each.name) not in (None, (), False):
-            why = f"the API has no {each.name}"
-            diagnostics.at(f"generation.{each.name}").unsupported(why)
+    note_missing(options, MISSING_PARAMETERS, diagnostics)
     given = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     return {name: value for name, value in given.items() if value is not None}
 

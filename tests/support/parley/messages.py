@@ -5,6 +5,8 @@
 {"by": "person", "say": [{"result": {"id": "c1", "text": "4"}}]}]}
 """
 
+from attrs import evolve
+
 from llmcore.protocols.history import HistoryPolicy, LoweringTarget, native_provider_ids, repair
 from llmcore.protocols.lowering import omitted_text, result_text
 from llmcore.protocols.tools import object_arguments
@@ -87,4 +89,4 @@ def _result(part: ToolResultPart, diagnostics: Diagnostics) -> str:
         else:
             here = diagnostics.at(f"content[{index}]")
             texts.append(omitted_text(type(item).__name__, "the API has text only", here))
-    return "\n".join(texts)
+    return result_text(evolve(part, content="\n".join(texts)))

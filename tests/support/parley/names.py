@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Final, Required, TypedDict
 
-from attrs import frozen
+from attrs import fields, frozen
 
 from llmcore.protocols.tools import CallIdRule, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject, NativeObject
+from llmcore.schema.options import GenerationOptions
 
 PROTOCOL_ID: Final = "parley"
 METADATA_KEY: Final = "parley"
@@ -32,6 +33,10 @@ ROLES: Final[Mapping[str, str]] = {"user": "person", "assistant": "model", "tool
 
 PARAMETERS: Final[Mapping[str, str]] = {"max_tokens": "limit"}
 """Names of generation options, and theirs in a body."""
+MISSING_PARAMETERS: Final = tuple(
+    each.name for each in fields(GenerationOptions) if each.name not in PARAMETERS
+)
+"""Generation options that the API does not have."""
 
 TOOL_CHOICES: Final[Mapping[str, NativeObject]] = {
     "none": {"none": True},
