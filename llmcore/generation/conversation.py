@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Final, Self, Unpack
 
 import anyio.to_thread
@@ -13,7 +12,7 @@ from llmcore.client.environment import provider_over
 from llmcore.client.media_files import load_files
 from llmcore.generation.execution import unanswered
 from llmcore.generation.generate import completed
-from llmcore.generation.loop import Run
+from llmcore.generation.loop import Run, StepKeeper
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
@@ -185,7 +184,7 @@ class Conversation:
         plan, question = await anyio.to_thread.run_sync(
             self._plan, "generate", model, prompt, settings
         )
-        return await completed(plan, keep=partial(self._keep_run, question))
+        return await completed(plan, keep=self._step_keeper(question))
 
     @with_settings_listed
     def stream(
@@ -199,7 +198,7 @@ class Conversation:
         The last step is stored before `Finish` is yielded. Local files are read by this call.
         """
         plan, question = self._plan("stream", model, prompt, settings)
-        return StreamResult(Run(plan, live=True, keep=partial(self._keep_run, question)))
+        return StreamResult(Run(plan, live=True, keep=self._step_keeper(question)))
 
     def _plan(
         self, function: str, model: Model | str | None, prompt: str | None, settings: Settings
@@ -207,8 +206,8 @@ class Conversation:
         """Return the plan of a run after the stored messages, and the new request by itself."""
         if model is None and settings.get("request") is None:
             model = self._last_model or self.model
-        may_go_on = settings.get("approvals") or self._stopped_after_tools
-        if prompt is None and may_go_on and not _PROMPT_SETTINGS & settings.keys():
+        asks_nothing = prompt is None and not _PROMPT_SETTINGS & settings.keys()
+        if asks_nothing and (settings.get("approvals") or self._stopped_after_tools):
             plan = plan_of(function, model, None, {**settings, "messages": self.messages})
             question = evolve(plan.first_request(), messages=())
         else:
@@ -270,10 +269,16 @@ class Conversation:
             raise
         self._entries = tuple(entries)
 
-    async def _keep_run(self, question: LLMRequest, run: Run) -> None:
-        new = run.messages[len(self.messages) :]
-        await self.keep(question, new, [step.response for step in run.steps])
-        self._last_model = question.model
+    def _step_keeper(self, question: LLMRequest) -> StepKeeper:
+        """Return a function that stores each step of a run, and *question* with the first one."""
+        asked = list(question.messages)
+
+        async def keep(run: Run, new: Sequence[Message]) -> None:
+            await self.keep(question, [*asked, *new], [step.response for step in run.steps])
+            asked.clear()
+            self._last_model = question.model
+
+        return keep
 
 
 def _checked(store: SessionStore) -> SessionStore:

@@ -50,8 +50,8 @@ _Phase: TypeAlias = Callable[["Run"], Awaitable[Sequence[LLMEvent]]]
 ResponseCheck: TypeAlias = Callable[[LLMResponse], str | None]
 """Returns why a response is not valid, or None."""
 
-StepKeeper: TypeAlias = Callable[["Run"], Awaitable[None]]
-"""Awaited whenever the messages of a run have become longer, before the next step."""
+StepKeeper: TypeAlias = Callable[["Run", Sequence[Message]], Awaitable[None]]
+"""Awaited with the new messages whenever there are some, before the next step."""
 
 
 class Run:
@@ -85,7 +85,7 @@ class Run:
         self._spans = RunSpans.of(self._client, self._request)
         self._timeouts = self._client.timeouts_for(self._request, plan.timeout)
         self._messages: tuple[Message, ...] = self._request.messages
-        self._kept = self._messages
+        self._kept = len(self._messages)
         self._controller = AbortController()  # tools get its signal if the caller gave none
         self._deadline = math.inf
         self._phase: _Phase = Run._begin
@@ -179,9 +179,10 @@ class Run:
         return ()
 
     async def _keep_new_messages(self) -> None:
-        if self._keep_steps is not None and self._messages is not self._kept:
-            self._kept = self._messages
-            await self._keep_steps(self)
+        new = self._messages[self._kept :]
+        if self._keep_steps is not None and new:
+            self._kept = len(self._messages)
+            await self._keep_steps(self, new)
 
     async def _fail(self, error: LLMError) -> Sequence[LLMEvent]:
         if error.partial is None:
