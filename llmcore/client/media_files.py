@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from attrs import evolve, fields
 
+from llmcore.protocols.lowering import with_parts
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -16,7 +17,6 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.unary import UnaryRequest
 
@@ -49,7 +49,7 @@ def load_files(request: LLMRequest) -> LLMRequest:
     Raises InvalidRequestError, naming the file, if one cannot be read. A request that names no
     file comes back as it is.
     """
-    messages = tuple(_loaded_message(message) for message in request.messages)
+    messages = tuple(with_parts(message, _loaded) for message in request.messages)
     if all(new is old for new, old in zip(messages, request.messages, strict=True)):
         return request
     return evolve(request, messages=messages)
@@ -65,13 +65,6 @@ def load_unary_files(request: _Request) -> _Request:
         elif isinstance(value, _MEDIA) and _names_file(value):
             changes[attribute.name] = _read(value)
     return evolve(request, **changes) if changes else request  # type: ignore[arg-type]
-
-
-def _loaded_message(message: Message) -> Message:
-    parts = tuple(_loaded(part) for part in message.content)
-    if all(new is old for new, old in zip(parts, message.content, strict=True)):
-        return message
-    return evolve(message, content=parts)
 
 
 def _loaded(part: ContentPart) -> ContentPart:
