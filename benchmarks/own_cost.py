@@ -22,7 +22,7 @@ from benchmarks import wire
 from benchmarks.ours import model_at
 from llmcore import Client, request
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.events import StreamStart
 
 EVENTS: Final = 1000

@@ -70,7 +70,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.routes.openai": "OpenAI",
         "llmcore.routes.openai_compatible": "OpenAICompatible",
         "llmcore.routes.openrouter": "OpenRouter",
-        "llmcore.routes.transport": "Timeouts",
+        "llmcore.routes.transport_spec": "Timeouts",
         "llmcore.schema.content": "AudioPart DocumentPart ImagePart TextPart",
         "llmcore.schema.diagnostics": "Diagnostic",
         "llmcore.schema.errors": (

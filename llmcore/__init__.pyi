@@ -35,7 +35,7 @@ from llmcore.routes.local import Local as Local
 from llmcore.routes.openai import OpenAI as OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible as OpenAICompatible
 from llmcore.routes.openrouter import OpenRouter as OpenRouter
-from llmcore.routes.transport import Timeouts as Timeouts
+from llmcore.routes.transport_spec import Timeouts as Timeouts
 from llmcore.schema.content import AudioPart as AudioPart
 from llmcore.schema.content import DocumentPart as DocumentPart
 from llmcore.schema.content import ImagePart as ImagePart

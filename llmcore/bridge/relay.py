@@ -23,7 +23,7 @@ from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, FrontWriter, StreamEncoding
 from llmcore.routes.route import Route
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError

@@ -30,7 +30,7 @@ from llmcore.fronts.front import Event, FailureResponse, FrontWriter, GrammarChe
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError

@@ -7,7 +7,7 @@ from attrs import field, frozen
 
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.client.client import Client
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure

@@ -28,7 +28,7 @@ from llmcore.generation.model_call import ModelCall
 from llmcore.generation.retrieval import embedded_in_batches
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.unary import UnarySettings
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import LLMError, RequestTimeoutError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart

@@ -18,11 +18,11 @@ from llmcore.cli.program import say
 from llmcore.cli.stored_keys import stored_names, with_stored_keys
 from llmcore.cli.user_config import config_file, read_config
 from llmcore.client.environment import provider_entries
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.providers import ProviderEntry
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.version import VERSION
 

@@ -17,8 +17,8 @@ from llmcore.client.github.device_flow import (
     wait_for_token,
 )
 from llmcore.client.github.login import StoredLogin, login_file, remove_login, write_login
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.base_url import checked_base_url
 from llmcore.schema.errors import ConfigurationError
 

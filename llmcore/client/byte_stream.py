@@ -6,7 +6,7 @@ import anyio
 
 from llmcore.client.call import redact_error
 from llmcore.client.transport import Exchange
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 

@@ -34,7 +34,7 @@ from llmcore.protocols.failures.limits import rate_limit_from
 from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streamed
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import (
     InvalidRequestError,

@@ -19,18 +19,18 @@ from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
+from llmcore.client.http.http_transport import HttpClient
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import HttpClient
 from llmcore.client.media_files import load_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.preparation import PendingRequest, Preparation, native_request
 from llmcore.client.transport import Transport
-from llmcore.client.transports import Transports
+from llmcore.client.transport_selection import Transports
 from llmcore.client.unary import UnaryCalls, result_of
 from llmcore.client.unary_methods import UnaryMethods
 from llmcore.routes.auth import TOKEN_TO_COME, NotPickled
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others

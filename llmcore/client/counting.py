@@ -10,7 +10,7 @@ from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.unary import UnaryCalls
 from llmcore.routes.route import CANNOT_COUNT, PreparedRequest, Route
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Model

@@ -14,7 +14,7 @@ from llmcore.protocols.files import FileProtocol, file_protocol
 from llmcore.protocols.media import media_type_of
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.route import Route
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.routes.unary import UnaryRoute, messages_path, rebased
 from llmcore.schema.content import DocumentPart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, StreamError

@@ -10,7 +10,7 @@ from llmcore.client.byte_stream import ByteStream
 from llmcore.client.media_files import load_unary_files
 from llmcore.client.unary import UnaryCalls
 from llmcore.routes.route import Route, route_of
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.routes.unary import UnaryRoute
 from llmcore.schema.audio import SpeechRequest
 from llmcore.schema.errors import ConfigurationError, StreamError

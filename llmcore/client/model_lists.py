@@ -13,7 +13,7 @@ from llmcore.protocols.unary import LiveModel
 from llmcore.routes.auth import Auth
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.route import route_of
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.routes.unary import UnaryRoute, model_list_route
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError

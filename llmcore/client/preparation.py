@@ -14,7 +14,7 @@ from llmcore.client.counting import with_overflow_note
 from llmcore.client.credentials import Credentials
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.media_files import load_files, names_files
-from llmcore.client.transports import Transports
+from llmcore.client.transport_selection import Transports
 from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.endpoint import BaseUrlOf

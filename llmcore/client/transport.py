@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.routes.transport_spec import Timeouts, WebSocket
 from llmcore.schema.diagnostics import Diagnostic
 
 

@@ -19,7 +19,7 @@ from llmcore.client.byte_stream import ByteStream
 from llmcore.client.call import close_response, redact_error, response_error
 from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
-from llmcore.client.transports import Transports
+from llmcore.client.transport_selection import Transports
 from llmcore.protocols.protocol import (
     BodyKind,
     Item,
@@ -32,7 +32,7 @@ from llmcore.protocols.protocol import (
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Http, Timeouts, TransportSpec, WebSocket
+from llmcore.routes.transport_spec import Http, Timeouts, TransportSpec, WebSocket
 from llmcore.routes.unary import PreparedCall, UnaryRoute
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic

@@ -11,7 +11,7 @@ from llmcore.client.configured_models import PROBE_MODEL
 from llmcore.client.model_calls import FindRoute, model_response, speech_stream
 from llmcore.client.unary import UnaryCalls, result_of
 from llmcore.routes.route import route_of
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.audio import (
     SpeechRequest,
     SpeechResponse,

@@ -21,7 +21,7 @@ from attrs import define
 
 from llmcore.client.transport import Exchange, Transport, WrappedExchange
 from llmcore.routes.http_request import HttpRequest, redact
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.secret_names import redacted
 

@@ -26,7 +26,7 @@ from llmcore.generation.default_client import default_client
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.retry import RetryPolicy, retry
 from llmcore.generation.setting_checks import check_timeout
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError

@@ -33,7 +33,7 @@ from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import Attribute
 
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import hint_for, shown_kind
 from llmcore.schema.model import Model

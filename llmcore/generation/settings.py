@@ -40,7 +40,7 @@ from llmcore.generation.setting_checks import (
     sequence_of,
 )
 from llmcore.generation.tool import Tool
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject

@@ -8,7 +8,7 @@ from llmcore.client.client import Client
 from llmcore.generation.default_client import AnyClient, client_or_default
 from llmcore.generation.retry import RetryPolicy, retry
 from llmcore.generation.setting_checks import INSTEAD_IN_CALLS, check_timeout, refuse_unknown
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Result

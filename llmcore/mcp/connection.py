@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import mcp
     import mcp_types as types
 
-    from llmcore.mcp.transport import LimitedTransport
+    from llmcore.mcp.http_client import LimitedTransport
 
 _T = TypeVar("_T")
 
@@ -345,7 +345,7 @@ class ServerConnection:
             return mcp.stdio_client(parameters, errlog=_stderr())
         if not isinstance(server, HttpServer):
             return server.server
-        from llmcore.mcp.transport import limited_client
+        from llmcore.mcp.http_client import limited_client
 
         auth = None if server.auth is None else server.auth.build(server.url)
         http, self._http = limited_client(server, auth)

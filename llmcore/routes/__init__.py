@@ -1,7 +1,7 @@
 """Routes to the models of providers, as values.
 
 In reading order: `endpoint` (where), `auth` (credentials), `framing` (how bytes become frames; its
-decoders are `sse`, `ndjson`, `json_array`, `aws_event_stream`), `transport` (how requests are
+decoders are `sse`, `ndjson`, `json_array`, `aws_event_stream`), `transport_spec` (how requests are
 sent), `http_request`, `defaults` (added to every request), `route` (the composition), `provider`
 (routes under one id), `decoding` (from bytes to events), `unary` (routes of calls that one document
 answers, such as lists of models and batches), `retrieval` (embeddings and reranking), `media`

@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import evolve, field, fields
 
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen

@@ -12,7 +12,7 @@ from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport_spec import Embedded
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 

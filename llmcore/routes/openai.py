@@ -21,7 +21,7 @@ from llmcore.routes.chat_provider import Profile
 from llmcore.routes.defaults import RouteDefaults, checked_headers
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport_spec import WebSocket
 from llmcore.schema.json import present
 from llmcore.schema.model import Model
 

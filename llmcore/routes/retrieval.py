@@ -19,7 +19,7 @@ from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.protocol import BodyBuilder, Built, UnaryProtocol
 from llmcore.routes.chat_provider import Profile, ProfileProvider
 from llmcore.routes.route import Route
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport_spec import Embedded
 from llmcore.routes.unary import UnaryRoute, missing, of_model
 from llmcore.schema.embeddings import (
     EmbeddingRequest,

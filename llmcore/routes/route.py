@@ -38,7 +38,7 @@ from llmcore.routes.endpoint import Endpoint, EndpointContext, shown_base_url
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
 from llmcore.routes.providers import unknown_option_keys
-from llmcore.routes.transport import Http, TransportSpec
+from llmcore.routes.transport_spec import Http, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic

@@ -25,7 +25,7 @@ from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
 from llmcore.routes.route import Route, layered
-from llmcore.routes.transport import Http, TransportSpec, WebSocket
+from llmcore.routes.transport_spec import Http, TransportSpec, WebSocket
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError

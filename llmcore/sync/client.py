@@ -6,7 +6,7 @@ from llmcore.client import cached_contents
 from llmcore.client import client as asynchronous
 from llmcore.client.client import takes_requests
 from llmcore.routes.route import PreparedRequest, ToolChoiceMode
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.schema.hints import with_hints, with_names_of_others
 from llmcore.schema.model import Body_co, Model

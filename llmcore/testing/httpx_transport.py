@@ -18,7 +18,7 @@ import anyio
 
 from llmcore.client.transport import Exchange
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError
 
 if TYPE_CHECKING:

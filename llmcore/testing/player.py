@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from llmcore.routes.http_request import HttpRequest, redact
-from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.routes.transport_spec import Timeouts, WebSocket
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.testing.cassette import (
     Cassette,

@@ -132,7 +132,7 @@ def cassette(request: pytest.FixtureRequest) -> "Iterator[CassetteFixture]":
 @pytest.fixture
 def cassette_transport() -> "Transport":
     """Return the transport that recordings send requests by. Override it for your own server."""
-    from llmcore.client.http.transport import HttpTransport
+    from llmcore.client.http.http_transport import HttpTransport
 
     return HttpTransport()
 

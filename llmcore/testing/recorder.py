@@ -11,7 +11,7 @@ from attrs import define, evolve, field
 from llmcore.client.transport import Exchange, OpensSockets, Socket, Transport, WrappedExchange
 from llmcore.client.websocket.connection import WebSocketDialer
 from llmcore.routes.http_request import HttpRequest, body_secrets
-from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.routes.transport_spec import Timeouts, WebSocket
 from llmcore.schema.errors import LLMError
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import loads

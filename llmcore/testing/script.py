@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue

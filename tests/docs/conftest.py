@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from llmcore.client import client as client_module
-from llmcore.client.transports import Transports
+from llmcore.client.transport_selection import Transports
 from llmcore.generation import default_client
 from tests.docs.stand_in import StandIn
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from tests.support.servers.loopback import chat_stream, chat_whole, sse
 
 Json: TypeAlias = dict[str, Any]

@@ -9,7 +9,7 @@ from trio.testing import MockClock
 
 from llmcore import Anthropic, Client, Model, OpenAICompatible, Timeouts, generate, request, stream
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts as Limits
+from llmcore.routes.transport_spec import Timeouts as Limits
 from tests.support.servers.loopback import chat_chunk, chat_stream, chat_whole
 from tests.support.wire import anthropic as anthropic_wire
 

@@ -18,7 +18,7 @@ from llmcore.generation.generate import generate
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import tool
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import (
     AbortError,
     LLMError,

@@ -21,7 +21,7 @@ from llmcore.generation.signatures import setting_meanings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
 from llmcore.routes.openai import OpenAI
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat

@@ -9,9 +9,9 @@ import pytest
 
 from llmcore.client.local.embedded import LocalServers
 from llmcore.client.transport import Exchange
-from llmcore.client.transports import addressed
+from llmcore.client.transport_selection import addressed
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Embedded, Timeouts
+from llmcore.routes.transport_spec import Embedded, Timeouts
 from llmcore.testing import Recorded
 
 

@@ -8,7 +8,7 @@ import pytest
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.local import MAX_TOKENS, Local
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport_spec import Embedded
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.messages import Message

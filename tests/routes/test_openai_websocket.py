@@ -6,7 +6,7 @@ import pytest
 
 from llmcore import OpenAI
 from llmcore.routes.route import Route
-from llmcore.routes.transport import Http, WebSocket
+from llmcore.routes.transport_spec import Http, WebSocket
 from llmcore.schema.model import Model
 
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from llmcore import sync
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import NetworkError, RequestTimeoutError, StreamError
 from llmcore.testing import (

@@ -19,7 +19,7 @@ from google.genai import types as genai_types
 
 from benchmarks import wire
 from llmcore import sync
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.schema.errors import NetworkError
 from llmcore.testing import CassetteMismatchError, Metadata, Player, Recorder, scripted
 from tests.support.servers.loopback import Answer, Received, serve

@@ -15,7 +15,7 @@ import llmcore.testing.player
 from llmcore.client.client import Client
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
 from llmcore.schema.events import TextDelta
 from llmcore.schema.model import Model

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from llmcore.client.client import Client
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.request import request
 from llmcore.testing import pytest_plugin
@@ -420,7 +420,7 @@ def test_a_project_can_override_transport_origin_and_directory(
     pytester.makeconftest(
         """
         import pytest
-        from llmcore.client.http.transport import HttpTransport
+        from llmcore.client.http.http_transport import HttpTransport
         from llmcore.testing import Recorded, scripted
 
         @pytest.fixture

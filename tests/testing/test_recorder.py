@@ -14,10 +14,10 @@ import pytest
 from attrs import evolve
 
 from llmcore.client.client import Client
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import NetworkError, RequestTimeoutError
 from llmcore.schema.events import TextDelta
 from llmcore.schema.model import Model

@@ -10,7 +10,7 @@ import pytest
 from llmcore.client.client import Client
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import NetworkError, RequestTimeoutError
 from llmcore.schema.model import Model
 from llmcore.schema.request import request

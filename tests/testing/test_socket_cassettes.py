@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 from llmcore import Client, LLMResponse, Message, OpenAI, request
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.schema.errors import NetworkError, StreamError
 from llmcore.schema.request import LLMRequest
 from llmcore.testing import (

@@ -21,7 +21,7 @@ from llmcore.routes.auth import Auth, AuthContext, always
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.providers import ProviderEntry
 from llmcore.routes.route import Route
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.options import HttpOverlay

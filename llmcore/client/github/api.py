@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 import anyio
 from attrs import frozen
 
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
 from llmcore.schema.json import JsonObject, object_or_empty

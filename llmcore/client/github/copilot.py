@@ -18,8 +18,8 @@ from attrs import define, evolve, field
 
 from llmcore.client.github.api import Reply, get
 from llmcore.client.github.login import ExchangedToken, StoredLogin, read_login, write_login
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import HttpTransport
 from llmcore.forking import ForkSafeLock
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.github_credentials import (

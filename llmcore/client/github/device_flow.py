@@ -16,7 +16,7 @@ import anyio
 from attrs import field, frozen
 
 from llmcore.client.github.api import Reply, post
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.routes.github_credentials import LOGIN_COMMAND, PROVIDER
 from llmcore.schema.errors import AuthenticationError, LLMError, StreamError
 from llmcore.schema.json import JsonObject, JsonValue

@@ -29,7 +29,7 @@ from llmcore.client.http.errors import translate
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
 from llmcore.client.transport import Chunks
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import NetworkError, RequestTimeoutError
 

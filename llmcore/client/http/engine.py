@@ -1,7 +1,7 @@
 """The interface of engines, which send an HTTP request and read its response.
 
 An engine belongs to one event loop. Redirects, the choice of the engine and the choice of the
-proxy are made above it, in `transport`.
+proxy are made above it, in `http_transport`.
 """
 
 import socket
@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from llmcore.client.transport import Exchange
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 
 MAX_IDLE_CONNECTIONS: Final = 100

@@ -22,7 +22,7 @@ from llmcore.client.http.httpx_network import TrackedNetwork, TrackedStream, has
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
 from llmcore.client.loop_task import LoopTask
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 
 if TYPE_CHECKING:

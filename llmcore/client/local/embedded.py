@@ -39,10 +39,10 @@ from typing import Any, Protocol, Self
 import anyio.to_thread
 from attrs import evolve, field, frozen
 
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.local import model_files
 from llmcore.client.locked_files import TemporaryFolder
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport_spec import Embedded
 from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.schema.json import JsonValue, loads
 

@@ -1,5 +1,5 @@
 """The Responses API over persistent WebSockets.
 
-In reading order: `transport` (requests and their responses), `pool` (the open sockets),
+In reading order: `websocket_transport` (requests and their responses), `pool` (the open sockets),
 `connection` (one WebSocket: handshake and frames).
 """

@@ -18,7 +18,7 @@ from llmcore.client.http.errors import translate
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.loop_task import LoopTask
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.routes.transport_spec import Timeouts, WebSocket
 from llmcore.schema.errors import (
     LLMError,
     NetworkError,

@@ -20,7 +20,7 @@ from llmcore.protocols.openai_responses.continuation import (
     terminal_event,
 )
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.routes.transport_spec import Timeouts, WebSocket
 from llmcore.schema.errors import NetworkError
 
 Key = tuple[str, frozenset[tuple[str, str]]]

@@ -24,7 +24,7 @@ from llmcore.bridge.service import Service
 from llmcore.fronts import anthropic_messages, gemini
 from llmcore.fronts.front import ClientRequest
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import NetworkError
 from llmcore.schema.response import LLMResponse
 from tests.support.opcodes import uncollected

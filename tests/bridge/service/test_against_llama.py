@@ -14,7 +14,7 @@ import pytest
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.client.local import model_files
 from llmcore.client.local.embedded import EmbeddedServer
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport_spec import Embedded
 from tests.support.servers.bridge_service import events_of, listening, text_of
 
 pytestmark = pytest.mark.local_model

@@ -10,7 +10,7 @@ from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.model_map import ModelMap, model_map_from
 from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.upstream import Upstreams
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, RequestTimeoutError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest

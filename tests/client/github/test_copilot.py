@@ -26,7 +26,7 @@ from llmcore.client.github.login import (
 from llmcore.client.http.options import HttpOptions
 from llmcore.routes.github_copilot import GithubCopilot
 from llmcore.routes.github_credentials import CopilotAccess, CopilotLogin
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import (
     AccessDeniedError,
     AuthenticationError,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from llmcore.client.github.device_flow import DeviceCode, request_device_code, wait_for_token
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.schema.errors import AuthenticationError, LLMError, StreamError
 from tests.support.servers.github_loopback import Github, answer, github
 

@@ -21,12 +21,12 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.client.http.errors import translate
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.routes.transport import Http, Timeouts
+from llmcore.routes.transport_spec import Http, Timeouts
 from llmcore.schema.errors import (
     ConfigurationError,
     InvalidRequestError,

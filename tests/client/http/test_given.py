@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from llmcore.client.client import Client
+from llmcore.client.http.http_transport import HttpClient
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import HttpClient
 from llmcore.schema.errors import ConfigurationError, NetworkError, RateLimitError
 from llmcore.schema.request import request
 from llmcore.schema.response import LLMResponse

@@ -10,7 +10,7 @@ import pytest
 from llmcore.client.client import Client
 from llmcore.client.http.options import HttpOptions, shared_tls_context
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.routes.transport import Http
+from llmcore.routes.transport_spec import Http
 from llmcore.schema.errors import ConfigurationError, LLMError, NetworkError
 from llmcore.schema.request import request
 from tests.support.programs.packages import without

@@ -18,7 +18,7 @@ import pytest
 
 from llmcore.client.local import embedded, model_files
 from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedServer
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport_spec import Embedded
 from llmcore.schema.errors import ConfigurationError
 
 HELLO = [{"role": "user", "content": "Say hello."}]
@@ -434,9 +434,9 @@ def test_the_interpreter_exits_under_a_request() -> None:
 import os, threading, http.client
 from pathlib import Path
 from llmcore.client.local import embedded
-from llmcore.routes import transport
+from llmcore.routes import transport_spec
 
-server = embedded.EmbeddedServer.start(transport.Embedded(), os.environ)
+server = embedded.EmbeddedServer.start(transport_spec.Embedded(), os.environ)
 if hasattr(os, "fork"):
     if (child := os.fork()) == 0:
         server.stop()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedServer, LocalServers
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport_spec import Embedded
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from llmcore import Client, ConfigurationError, OpenAI, Timeouts, request
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.websocket.connection import WebSocketConnection, WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport_spec import WebSocket
 from llmcore.schema.errors import NetworkError, RequestTimeoutError, StreamError
 from tests.support.servers.socket_server import (
     Action,

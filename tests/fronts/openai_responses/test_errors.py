@@ -10,7 +10,7 @@ from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.openai_forms import envelope
 from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import (
     AuthenticationError,
     InvalidRequestError,

@@ -22,7 +22,7 @@ from llmcore.protocols.openai_responses.continuation import (
 )
 from llmcore.protocols.openai_responses.names import PREVIOUS_NOT_FOUND, SOCKET_TOO_OLD
 from llmcore.routes.http_request import HttpRequest, redact
-from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.routes.transport_spec import Timeouts, WebSocket
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError

@@ -20,11 +20,11 @@ from llmcore import (
     evolve,
     request,
 )
-from llmcore.client.http.transport import HttpTransport
+from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.websocket.connection import WebSocketDialer
-from llmcore.client.websocket.transport import WebSocketTransport
+from llmcore.client.websocket.websocket_transport import WebSocketTransport
 from llmcore.routes.auth import Auth
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport_spec import WebSocket
 from llmcore.schema.errors import (
     AbortError,
     InvalidRequestError,

@@ -1,4 +1,4 @@
-"""Selects the transport of a route: interprets the specs of `llmcore.routes.transport`."""
+"""Selects the transport of a route: interprets the specs of `llmcore.routes.transport_spec`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 import anyio
 from attrs import evolve
 
+from llmcore.client.http.http_transport import HttpClient, HttpTransport
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import HttpClient, HttpTransport
 from llmcore.client.transport import OpensSockets, Transport
 from llmcore.client.wire_log import logged, switch_on
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import Embedded, Http, TransportSpec, WebSocket
+from llmcore.routes.transport_spec import Embedded, Http, TransportSpec, WebSocket
 from llmcore.schema import json
 
 if TYPE_CHECKING:
     from llmcore.client.local.embedded import LocalServers
-    from llmcore.client.websocket.transport import WebSocketTransport
+    from llmcore.client.websocket.websocket_transport import WebSocketTransport
 
 
 class Transports:
@@ -89,7 +89,7 @@ class Transports:
 
     def _over_sockets(self, spec: WebSocket) -> "WebSocketTransport":
         from llmcore.client.websocket.connection import WebSocketDialer
-        from llmcore.client.websocket.transport import WebSocketTransport
+        from llmcore.client.websocket.websocket_transport import WebSocketTransport
 
         if spec not in self._sockets:
             given = self._given if isinstance(self._given, OpensSockets) else None

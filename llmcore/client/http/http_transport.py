@@ -11,7 +11,7 @@ from llmcore.client.http.engine import HttpEngine, HttpResponse
 from llmcore.client.http.options import HttpOptions, with_version
 from llmcore.client.pool import PerLoop
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport import Timeouts
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, NetworkError
 
