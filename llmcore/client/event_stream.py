@@ -19,7 +19,7 @@ from attrs import define, field
 from llmcore.client.cost import with_cost
 from llmcore.folds.response import Accumulator
 from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
-from llmcore.schema.events import TERMINAL_EVENTS, LLMEvent, TextDelta
+from llmcore.schema.events import TERMINAL_EVENTS, ErrorEvent, LLMEvent, TextDelta
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
 
@@ -64,7 +64,8 @@ class EventStream:
     Use it as an asynchronous context manager and iterate. It ends with exactly one
     terminal event, `Finish` or `ErrorEvent`, and does not raise; `result()` is the outcome
     as a `Result`. Nothing is sent before the first event is requested. Leaving the
-    context, `aclose()` and cancellation close the connection at once.
+    context, `aclose()` and cancellation close the connection at once; after a read that was
+    cancelled, the next event is an `ErrorEvent`.
     """
 
     def __init__(
@@ -142,8 +143,11 @@ class EventStream:
         self._reading = True
         try:
             batch = await self._source.next_batch()
-        finally:
+        except BaseException as error:  # of a cancelled read, or of middleware
             self._reading = False
+            await self._break_off(error)
+            raise
+        self._reading = False
         if not batch and self._closed:  # by another task, while this one waited
             return ()
         if self._own is not None:
@@ -153,6 +157,13 @@ class EventStream:
             self._ended = True
             await self._source.aclose()
         return batch
+
+    async def _break_off(self, error: BaseException) -> None:
+        """Close the connection, and let the next read return an `ErrorEvent`."""
+        with anyio.CancelScope(shield=True):
+            await self.aclose()
+        message = f"an earlier read of the stream was ended by {type(error).__name__}"
+        self.push_back((ErrorEvent(AbortError(message, partial=self.partial_response)),))
 
     def push_back(self, events: Sequence[LLMEvent]) -> None:
         """Put *events*, which were read, back before the remaining ones: they are read again."""

@@ -6,10 +6,11 @@ that starts one must stop it.
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import cache
+from typing import Any
 
 import anyio
 import sniffio
@@ -51,6 +52,32 @@ class LoopTask:
 
     def _ended(self, _task: object) -> None:
         self._over.set()
+
+
+async def uncancelled(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run *work* to its end, also where the caller is cancelled meanwhile: that is raised then.
+
+    A shielded scope does not keep the cancellations of asyncio away (`asyncio.timeout`,
+    `task.cancel()`), so that on asyncio *work* runs in a task of its own.
+    """
+    if sniffio.current_async_library() == "trio":
+        with anyio.CancelScope(shield=True):
+            return await work()
+    import asyncio
+
+    task = asyncio.get_running_loop().create_task(work())
+    cancelled: asyncio.CancelledError | None = None
+    with anyio.CancelScope(shield=True):
+        while not task.done():
+            try:
+                await asyncio.wait((task,))
+            except asyncio.CancelledError as error:
+                cancelled = error
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # else asyncio logs it
+    raise cancelled
 
 
 class SideTasks:

@@ -9,6 +9,7 @@ import anyio.to_thread
 from attrs import evolve
 
 from llmcore.client.environment import provider_over
+from llmcore.client.loop_task import uncancelled
 from llmcore.client.media_files import load_files
 from llmcore.generation.execution import unanswered
 from llmcore.generation.generate import completed
@@ -259,15 +260,19 @@ class Conversation:
                 else response_entries(response, run_id=self.run_id, timestamp=now, after=entries)
             )
         stored = len(self._entries)
-        try:
+
+        async def append() -> None:
             await self.store.append(self.run_id, entries[stored:], expected_seq=stored)
+            self._entries = tuple(entries)
+
+        try:
+            await uncancelled(append)  # else what was stored could be missing here
         except SessionStoreError as error:
             error.message = f"the response could not be stored: {error.message}"
             if isinstance(error, SeqConflictError):
                 error.message += " with Conversation.open, and ask again"
             error.partial = responses[-1] if responses else None
             raise
-        self._entries = tuple(entries)
 
     def _step_keeper(self, question: LLMRequest) -> StepKeeper:
         """Return a function that stores each step of a run, and *question* with the first one."""

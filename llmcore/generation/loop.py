@@ -136,8 +136,10 @@ class Run:
             return await self._within_limits()
         except LLMError as error:
             return await self._fail(error)
-        except BaseException:  # cancelled, or an error of the caller's functions
+        except BaseException as error:  # cancelled, or an error of the caller's functions
             self.ended = True
+            message = f"an earlier read of the run was ended by {type(error).__name__}"
+            self.error = AbortError(message, partial=self.partial)
             raise
         finally:
             if self.ended:

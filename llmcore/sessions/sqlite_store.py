@@ -79,8 +79,8 @@ _IDS_A_QUERY = 500
 class SQLiteStore:
     """A SessionStore in the file *path*, which is made when first needed, for its owner only.
 
-    A run is deleted *ttl_s* seconds after the last append. A cancelled append is completed, or
-    fails, before the cancellation is raised.
+    A run is deleted *ttl_s* seconds after the last append. An append whose caller is cancelled is
+    completed, or fails.
     """
 
     def __init__(

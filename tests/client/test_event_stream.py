@@ -3,7 +3,10 @@
 import anyio
 import pytest
 
-from llmcore import Finish, LLMEvent, TextDelta, request
+from llmcore import Failure, Finish, LLMEvent, TextDelta, request
+from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
+from llmcore.schema.errors import AbortError
+from llmcore.schema.events import ErrorEvent
 from llmcore.testing import Delay, FakeModel
 
 pytestmark = pytest.mark.anyio
@@ -49,3 +52,23 @@ async def test_a_tapped_stream_gives_each_event_to_the_function_first() -> None:
 
     assert read == seen
     assert isinstance(read[-1], Finish)
+
+
+async def test_a_cancelled_read_closes_the_stream_and_is_reported_by_the_next() -> None:
+    """The place held for the call is free at once, and reading on does not look like the end."""
+    limit = ConcurrencyLimit(1)
+    fake = FakeModel(["first", Delay(60), " last"])
+    client = fake.client.with_middleware(limit)
+    events = client.stream(request(model=fake.model, prompt="?"))
+    with anyio.move_on_after(0.1):
+        async for _ in events:
+            assert limit.running == 1
+
+    assert limit.running == 0
+    last = await anext(events)
+    assert isinstance(last, ErrorEvent)
+    assert isinstance(last.error, AbortError)
+    assert last.error.partial is not None
+    assert last.error.partial.text == "first"
+    assert [event async for event in events] == []
+    assert isinstance(await events.result(), Failure)

@@ -1,12 +1,13 @@
 """Cancel scopes of the running event loop, on asyncio and trio."""
 
+import asyncio
 import math
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from llmcore.client.loop_task import new_scope, side_tasks
+from llmcore.client.loop_task import new_scope, side_tasks, uncancelled
 
 
 @pytest.mark.anyio
@@ -66,3 +67,52 @@ async def test_a_side_task_that_raises_cancels_its_block() -> None:
     with pytest.raises(ExceptionGroup) as caught:
         await block()
     assert caught.group_contains(OSError, match="gone")
+
+
+@pytest.mark.anyio
+async def test_uncancelled_work_ends_before_the_cancellation_is_raised() -> None:
+    done: list[int] = []
+
+    async def work() -> None:
+        await anyio.sleep(0.05)
+        done.append(1)
+
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await uncancelled(work)
+        await anyio.lowlevel.checkpoint()
+
+    assert scope.cancelled_caught
+    assert done == [1]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_uncancelled_work_ends_where_its_task_is_cancelled_by_asyncio(*, fails: bool) -> None:
+    """Also more than once, and though it raises: the cancellation is what is raised."""
+    done: list[int] = []
+
+    async def work() -> None:
+        await asyncio.sleep(0.05)
+        done.append(1)
+        if fails:
+            raise OSError("gone")
+
+    async def main() -> None:
+        task = asyncio.create_task(uncancelled(work))
+        for _ in range(2):
+            await asyncio.sleep(0.01)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert done == [1]
+
+
+@pytest.mark.anyio
+async def test_uncancelled_work_that_raises_is_raised() -> None:
+    async def fail() -> None:
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        await uncancelled(fail)

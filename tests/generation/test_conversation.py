@@ -1,5 +1,7 @@
 """`Conversation`: runs that continue a stored conversation."""
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from llmcore.generation.limits import RunLimitError, RunLimits
 from llmcore.generation.settings import Settings
 from llmcore.schema.content import ToolResultPart
 from llmcore.schema.errors import InvalidRequestError, LLMError, ServerError
+from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import check_run
 from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
@@ -318,3 +321,34 @@ async def test_the_slower_writer_gets_its_response_with_the_error() -> None:
     assert raised.value.partial.text == "second"
     assert len((await Conversation.open(store, "trip")).entries) == 2
     assert repr(two) == "Conversation('trip', 0 entries)"
+
+
+class SlowStore(MemoryStore):
+    """Takes a while to confirm what it has stored."""
+
+    async def append(
+        self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
+    ) -> int:
+        last = await super().append(run_id, entries, expected_seq=expected_seq)
+        await asyncio.sleep(0.2)
+        return last
+
+
+def test_conversation_whose_task_is_cancelled_while_a_step_is_stored_goes_on() -> None:
+    """It knows what the store has, whether or not asyncio cancelled the wait for it."""
+    fake = FakeModel("In Norway.", "In Italy.")
+    chat = Conversation(SlowStore())
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await chat.generate(fake.model, "Where is Oslo?", client=fake.client)
+        await chat.generate(fake.model, "And Rome?", client=fake.client)
+
+    asyncio.run(main())
+    assert [message.text for message in chat.messages] == [
+        "Where is Oslo?",
+        "In Norway.",
+        "And Rome?",
+        "In Italy.",
+    ]

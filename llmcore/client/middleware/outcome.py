@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Self
 
-import anyio
 from attrs import frozen
 
 from llmcore.client.cost import FROM_CACHE
@@ -103,15 +102,10 @@ async def events_ahead(
 ) -> Sequence[LLMEvent]:
     """Return the events of *stream* up to the batch that *is_enough*; they stay unread."""
     read: list[LLMEvent] = []
-    try:
-        while batch := await stream.next_batch():
-            read.extend(batch)
-            if is_enough(batch):
-                break
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await stream.aclose()
-        raise
+    while batch := await stream.next_batch():
+        read.extend(batch)
+        if is_enough(batch):
+            break
     stream.push_back(read)
     return read
 
