@@ -24,6 +24,7 @@ from attrs import define, evolve, field, frozen
 from llmcore.catalog.cost import response_cost
 from llmcore.folds.response import collect
 from llmcore.inspector.redaction import safe_headers, safe_json, safe_object, safe_text, safe_url
+from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import Protocol, protocol_by_id
 from llmcore.routes.decoding import ResponseDecoder, is_streamed
@@ -66,20 +67,10 @@ class ReceivedResponse:
     """The error that ended the body early."""
 
 
-_PATHS: Final = {
-    "/chat/completions": "openai-chat",
-    "/responses": "openai-responses",
-    "/messages": "anthropic-messages",
-    "generatecontent": "gemini",
-    "/converse": "bedrock-converse",
-}
-"""Parts of paths, in lower case, by which a protocol is recognised."""
-
-
 def protocol_of_url(url: str) -> str | None:
     """Return the id of the protocol at *url* by its path; None for paths of no known protocol."""
     path = url.partition("?")[0].lower()
-    return next((protocol for part, protocol in _PATHS.items() if part in path), None)
+    return next((p.id for p in map(protocol_by_id, PROTOCOL_IDS) if p.path in path), None)
 
 
 def request_stage(title: str, line: str, headers: Mapping[str, str], body: bytes) -> Document:

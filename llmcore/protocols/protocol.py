@@ -188,6 +188,16 @@ class Protocol(Generic[Body_co, Event, State]):
 
     id: str
     """The id, such as `anthropic-messages`."""
+    api: str
+    """The API's name in messages, such as `the Messages API`."""
+    path: str
+    """A part of the path of its URLs, in lower case, by which recorded exchanges are recognised."""
+    prompt: tuple[str, ...]
+    """The fields of a body that the prompt is made of, the list of messages last."""
+    is_own: Callable[[NativeObject], bool] = lambda _document: False
+    """Whether a frame or a body is certainly one of this API, as `foreign_document` asks."""
+    advice: str = ""
+    """The words that tell users which facade servers of this API need."""
     metadata_key: str
     """Under which key of `provider_metadata` and `provider_options` its own data stands."""
     body: BodyBuilder[Body_co]

@@ -5,9 +5,12 @@ a date, or a message is written differently the second time, every turn is bille
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import TypeAlias, Union
 
+from llmcore.protocols import PROTOCOL_IDS
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest
 from llmcore.schema.json import JsonObject, JsonValue, canonical, loads
@@ -18,11 +21,6 @@ NativeRequest: TypeAlias = Union[
     JsonObject, PreparedRequest, HttpRequest, RecordedRequest, Interaction
 ]
 
-_EQUAL = (
-    "model", "tools", "toolConfig", "system", "instructions", "systemInstruction",
-    "system_instruction",
-)  # fmt: skip
-_GROWING = ("messages", "input", "contents")
 _SHOWN = 200
 
 _ABSENT = object()
@@ -51,21 +49,31 @@ def assert_prefix_stable(requests: Sequence[NativeRequest]) -> None:
             )
 
 
+@cache
+def _prompt_fields() -> tuple[Sequence[str], Sequence[str]]:
+    """Return the fields of any API that stay equal, and those that hold its messages."""
+    prompts = [protocol_by_id(protocol_id).prompt for protocol_id in PROTOCOL_IDS]
+    equal = dict.fromkeys(name for prompt in prompts for name in prompt[:-1])
+    return [*equal], [*dict.fromkeys(prompt[-1] for prompt in prompts)]
+
+
 def _body(request: NativeRequest) -> JsonObject:
     if isinstance(request, Interaction):
         request = request.request
     body = request if isinstance(request, Mapping) else request.body
     value = loads(body) if isinstance(body, bytes) else body
-    if not isinstance(value, Mapping) or not any(name in value for name in _GROWING):
-        names = ", ".join(_GROWING)
+    _, growing = _prompt_fields()
+    if not isinstance(value, Mapping) or not any(name in value for name in growing):
+        names = ", ".join(growing)
         raise ValueError(f"this is not a native request: it has none of {names}")
     return value
 
 
 def _differences(before: JsonObject, after: JsonObject) -> Iterator[str]:
-    for name in _EQUAL:
+    equal, growing = _prompt_fields()
+    for name in equal:
         yield from _unequal(name, before.get(name, _ABSENT), after.get(name, _ABSENT))
-    for name in _GROWING:
+    for name in growing:
         first, second = _items(before.get(name, [])), _items(after.get(name, []))
         for index, (mine, other) in enumerate(zip(first, second, strict=False)):
             yield from _unequal(f"{name}[{index}]", mine, other)

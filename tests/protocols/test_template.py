@@ -54,7 +54,7 @@ SIDES = {
     **dict.fromkeys((*RESPONSE, "call_inputs", "matching", "executed"), "response"),
 }
 
-CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")
+CONSTANTS = ("PROTOCOL_ID", "API_NAME", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")
 """How `names` begins."""
 
 FUNCTIONS = {

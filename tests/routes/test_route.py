@@ -48,6 +48,9 @@ def talk(
 
     return Protocol(
         id="talk",
+        api="Talk",
+        path="/talk",
+        prompt=("messages",),
         metadata_key="acme",
         body=BodyBuilder(build=build),
         stream=StreamMachine(

@@ -17,6 +17,7 @@ from functools import partial
 from llmcore.protocols.anthropic_messages import body, finish, stream
 from llmcore.protocols.anthropic_messages.models import RulesOf, rules_of
 from llmcore.protocols.anthropic_messages.names import (
+    API_NAME,
     METADATA_KEY,
     PROTOCOL_ID,
     SERVICE_TIERS,
@@ -46,6 +47,11 @@ def make(
     )
     return Protocol(
         id=PROTOCOL_ID,
+        api=API_NAME,
+        path="/messages",
+        prompt=("model", "tools", "system", "messages"),
+        is_own=stream.is_own,
+        advice="use Anthropic(base_url=...)",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         count_tokens=TokenCounting(

@@ -13,6 +13,7 @@ from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "anthropic-messages"
+API_NAME: Final = "the Messages API"
 METADATA_KEY: Final = "anthropic"
 CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_-]+", 64)
 """`tool_use.id` must match `^[a-zA-Z0-9_-]+$`."""

@@ -111,6 +111,14 @@ def _error_frame(data: bytes) -> Event:
     return {"type": "error", **event} if isinstance(event, dict) else {"error": event}
 
 
+def is_own(document: Event) -> bool:
+    """Return whether an event or a body is certainly one of this API."""
+    kind = document.get("type")
+    if kind == "message":
+        return isinstance(document.get("content"), list)
+    return kind in ("message_start", "content_block_start", "content_block_delta")
+
+
 def terminal(event: Event) -> bool:
     """Return whether this is the documented end."""
     return event.get("type") == "message_stop"

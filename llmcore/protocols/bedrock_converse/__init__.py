@@ -13,6 +13,7 @@ and the path of a call, which names the model); building the request: `body`, `m
 from llmcore.protocols.bedrock_converse import body, stream
 from llmcore.protocols.bedrock_converse.models import converse_path, rules_of
 from llmcore.protocols.bedrock_converse.names import (
+    API_NAME,
     METADATA_KEY,
     PROTOCOL_ID,
     SERVICE_TIERS,
@@ -24,6 +25,9 @@ from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, Tok
 
 protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     id=PROTOCOL_ID,
+    api=API_NAME,
+    path="/converse",
+    prompt=("toolConfig", "system", "messages"),
     metadata_key=METADATA_KEY,
     tool_names=TOOL_NAMES,
     framings=("aws-event-stream", "sse", "ndjson"),

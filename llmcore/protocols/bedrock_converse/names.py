@@ -14,6 +14,7 @@ from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "bedrock-converse"
+API_NAME: Final = "the Converse API"
 METADATA_KEY: Final = "bedrock"
 CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_-]+", 64)
 """ToolUseBlock in the API reference. It lately admits `.` and `:`, which older models refuse."""

@@ -22,14 +22,16 @@ The shapes, each from its provider's document:
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from attrs import evolve, field, frozen
 
+from llmcore.protocols import PROTOCOL_IDS
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import JsonValue, str_or_none
+from llmcore.schema.json import JsonValue, NativeObject, str_or_none
 
 _DEPTH = 4
 """How deep bodies may be wrapped in one another, and messages in objects."""
@@ -313,65 +315,14 @@ def _count(value: JsonValue) -> int | None:
 # -- responses in the language of another API
 
 
-def foreign_document(document: Mapping[str, Any], protocol: str) -> StreamError | None:
-    """Return the error for a frame or a body of another API than that of *protocol*, an id.
+def foreign_document(document: NativeObject, api: str) -> StreamError | None:
+    """Return the error for a frame or a body that is not of *api*, but of another known API.
 
     None for one that is not recognized. Asking such a server again would change nothing, so the
     error is not retryable.
     """
-    for protocol_id, (name, use, is_its_own) in _APIS.items():
-        if protocol_id != protocol and is_its_own(document):
-            expected = _APIS[protocol][0]
-            message = f"this server answers as {name}, not as {expected}: {use}, or check base_url"
-            return StreamError(message, retryable=False, raw=dict(document))
+    for other in map(protocol_by_id, PROTOCOL_IDS):
+        if other.api != api and other.is_own(document):
+            message = f"this server answers as {other.api}, not as {api}: {other.advice}"
+            return StreamError(f"{message}, or check base_url", retryable=False, raw=document)
     return None
-
-
-def _is_chat(document: Mapping[str, Any]) -> bool:
-    kind = document.get("object")
-    if isinstance(kind, str) and kind.startswith("chat.completion"):
-        return True
-    choices = document.get("choices")
-    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict)
-
-
-def _is_responses(document: Mapping[str, Any]) -> bool:
-    kind = document.get("type")
-    return document.get("object") == "response" or (
-        isinstance(kind, str) and kind.startswith("response.")
-    )
-
-
-_MESSAGES: Final = frozenset({"message_start", "content_block_start", "content_block_delta"})
-
-
-def _is_messages(document: Mapping[str, Any]) -> bool:
-    kind = document.get("type")
-    if kind == "message":
-        return isinstance(document.get("content"), list)
-    return isinstance(kind, str) and kind in _MESSAGES
-
-
-def _is_gemini(document: Mapping[str, Any]) -> bool:
-    return isinstance(document.get("candidates"), list)
-
-
-_APIS: Final[Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], bool]]]] = {
-    "openai-chat": (
-        "Chat Completions",
-        "use OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible",
-        _is_chat,
-    ),
-    "openai-responses": (
-        "the Responses API",
-        "use OpenAI(...).responses(model)",
-        _is_responses,
-    ),
-    "anthropic-messages": (
-        "the Messages API",
-        "use Anthropic(base_url=...)",
-        _is_messages,
-    ),
-    "gemini": ("the Gemini API", "use Google(base_url=...)", _is_gemini),
-}
-"""By protocol id: the API's name, what to use for it, and how its frames and bodies are known."""

@@ -17,7 +17,13 @@ from functools import partial
 
 from llmcore.protocols.gemini import body, finish, stream
 from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect, rules_of
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, TOOL_NAMES, GeminiBody
+from llmcore.protocols.gemini.names import (
+    API_NAME,
+    METADATA_KEY,
+    PROTOCOL_ID,
+    TOOL_NAMES,
+    GeminiBody,
+)
 from llmcore.protocols.gemini.state import GeminiState
 from llmcore.protocols.gemini.stream import Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
@@ -27,6 +33,11 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
     """Return the protocol as services of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
+        api=API_NAME,
+        path="generatecontent",
+        prompt=("tools", "toolConfig", "systemInstruction", "system_instruction", "contents"),
+        is_own=stream.is_own,
+        advice="use Google(base_url=...)",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         framings=("sse", "ndjson", "aws-event-stream", "json-array"),

@@ -8,6 +8,7 @@ from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "gemini"
+API_NAME: Final = "the Gemini API"
 METADATA_KEY: Final = "google"
 CALL_IDS: Final = ANY_CALL_ID
 """Any text but the empty one."""

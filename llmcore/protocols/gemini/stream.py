@@ -97,6 +97,11 @@ def decode(frame: Frame) -> Event | None:
     return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
 
 
+def is_own(document: NativeObject) -> bool:
+    """Return whether a chunk or a body is certainly one of this API."""
+    return isinstance(document.get("candidates"), list)
+
+
 def terminal(_event: Event) -> bool:
     """Return False: nothing marks the last chunk."""
     return False

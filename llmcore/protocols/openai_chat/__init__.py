@@ -20,6 +20,7 @@ from functools import partial
 from llmcore.protocols.openai_chat import body, finish, stream
 from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.protocols.openai_chat.names import (
+    API_NAME,
     METADATA_KEY,
     OPTIONAL_PARAMETERS,
     PROTOCOL_ID,
@@ -38,6 +39,11 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
+        api=API_NAME,
+        path="/chat/completions",
+        prompt=("model", "tools", "messages"),
+        is_own=stream.is_own,
+        advice="use OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         count_tokens=_COUNTING if dialect.counts_tokens else None,

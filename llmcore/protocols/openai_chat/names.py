@@ -14,6 +14,7 @@ from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject, JsonValue
 
 PROTOCOL_ID: Final = "openai-chat"
+API_NAME: Final = "Chat Completions"
 METADATA_KEY: Final = "openai"
 CALL_IDS: Final = CallIdRule(max_length=40)
 """Chat Completions answers longer ones with `string_above_max_length`, expecting 40."""

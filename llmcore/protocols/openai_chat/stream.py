@@ -64,11 +64,11 @@ from llmcore.protocols.openai_chat.finish import (
 )
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
+    API_NAME,
     BLOCK_FIELDS,
     METADATA_KEY,
     PAGES_BESIDE_CHOICES,
     PAGES_IN_MESSAGES,
-    PROTOCOL_ID,
     REASONING_FIELDS,
 )
 from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_segment
@@ -131,6 +131,15 @@ def _single(document: Any) -> Any:
     return document[0] if isinstance(document, list) and len(document) == 1 else document
 
 
+def is_own(document: NativeObject) -> bool:
+    """Return whether a chunk or a body is certainly one of this API."""
+    kind = document.get("object")
+    if isinstance(kind, str) and kind.startswith("chat.completion"):
+        return True
+    choices = document.get("choices")
+    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict)
+
+
 def terminal(chunk: NativeObject) -> bool:
     """Return whether this is the end sentinel."""
     return chunk is _DONE
@@ -155,8 +164,8 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     """Return the state after *chunk*, and the events to emit."""
     if chunk is _DONE:
         return replace(state, info=replace(state.info, done=True)), ()
-    if not state.info.started and not chunk.get("error"):
-        foreign = foreign_document(chunk, PROTOCOL_ID)
+    if not state.info.started and "choices" not in chunk and not chunk.get("error"):
+        foreign = foreign_document(chunk, API_NAME)
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
     if _is_error(chunk):
@@ -323,7 +332,7 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
 
 
 def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEvent:
-    foreign = None if document.get("error") else foreign_document(document, PROTOCOL_ID)
+    foreign = None if document.get("error") else foreign_document(document, API_NAME)
     if foreign is not None:
         return ErrorEvent(foreign)
     if _is_error(document):

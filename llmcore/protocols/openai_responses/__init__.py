@@ -26,6 +26,7 @@ from llmcore.protocols.openai_responses.continuation import without_lost_respons
 from llmcore.protocols.openai_responses.finish import cursor, resume
 from llmcore.protocols.openai_responses.models import COMPATIBLE, OPENAI, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
+    API_NAME,
     METADATA_KEY,
     PROTOCOL_ID,
     TOOL_NAMES,
@@ -43,6 +44,11 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
     initial = partial(stream.initial, digest=digest, custom_tools=dialect.custom_tools)
     return Protocol(
         id=PROTOCOL_ID,
+        api=API_NAME,
+        path="/responses",
+        prompt=("model", "tools", "instructions", "input"),
+        is_own=stream.is_own,
+        advice="use OpenAI(...).responses(model)",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         count_tokens=TokenCounting(

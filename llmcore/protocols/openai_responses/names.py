@@ -17,6 +17,7 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import HostedToolKind
 
 PROTOCOL_ID: Final = "openai-responses"
+API_NAME: Final = "the Responses API"
 METADATA_KEY: Final = "openai"
 CALL_IDS: Final = CallIdRule(max_length=64)
 """The OpenAPI description of `call_id`: 1 to 64 characters."""

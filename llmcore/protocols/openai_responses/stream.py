@@ -63,9 +63,9 @@ from llmcore.protocols.openai_responses.matching import (
     match_final,
 )
 from llmcore.protocols.openai_responses.names import (
+    API_NAME,
     CALL_TYPES,
     OUTPUT_TOOLS,
-    PROTOCOL_ID,
     TERMINAL_EVENTS,
 )
 from llmcore.protocols.openai_responses.state import Item, ResponsesInfo, ResponsesState, with_item
@@ -117,6 +117,14 @@ def _error_frame(data: bytes) -> NativeObject:
     if isinstance(event, dict) and event:
         return {**event, "type": "error"}
     return {"type": "error", "message": event or "the server sent an error event without a message"}
+
+
+def is_own(document: NativeObject) -> bool:
+    """Return whether an event or a body is certainly one of this API."""
+    kind = document.get("type")
+    return document.get("object") == "response" or (
+        isinstance(kind, str) and kind.startswith("response.")
+    )
 
 
 def terminal(event: NativeObject) -> bool:
@@ -171,7 +179,7 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
         return fail(state, error, events), events
     handler = _HANDLERS.get(type_) if isinstance(type_, str) else None
     if handler is None and not state.info.started:
-        foreign = foreign_document(event, PROTOCOL_ID)
+        foreign = foreign_document(event, API_NAME)
         if foreign is not None:
             return fail(state, foreign, events), events
     if handler is not None:
@@ -386,7 +394,7 @@ def _error_without_output(document: NativeObject, request: LLMRequest) -> LLMErr
     if document.get("error") or _is_error(document):
         return error_from_body(provider=request.provider_id or None, body=document)
     no_output = StreamError("the response has no output", raw=document)
-    return foreign_document(document, PROTOCOL_ID) or no_output
+    return foreign_document(document, API_NAME) or no_output
 
 
 # -- the per-token path -------------------------------------------------------------------

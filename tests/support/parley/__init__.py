@@ -16,11 +16,14 @@ In reading order: `names`; building the request: `body`, `messages`, `tools`; re
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 from llmcore.schema.json import NativeObject
 from tests.support.parley import body, stream
-from tests.support.parley.names import METADATA_KEY, PROTOCOL_ID, TOOL_NAMES, ParleyBody
+from tests.support.parley.names import API_NAME, METADATA_KEY, PROTOCOL_ID, TOOL_NAMES, ParleyBody
 from tests.support.parley.state import ParleyState
 
 protocol: Protocol[ParleyBody, NativeObject, ParleyState] = Protocol(
     id=PROTOCOL_ID,
+    api=API_NAME,
+    path="/talk",
+    prompt=("model", "tools", "rules", "turns"),
     metadata_key=METADATA_KEY,
     tool_names=TOOL_NAMES,
     framings=("sse",),

@@ -11,6 +11,7 @@ from llmcore.schema.json import JsonObject, NativeObject
 from llmcore.schema.options import GenerationOptions
 
 PROTOCOL_ID: Final = "parley"
+API_NAME: Final = "Parley"
 METADATA_KEY: Final = "parley"
 CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_]+", 32)
 TOOL_NAMES: Final = ToolNameRule(first="a-z", rest="a-z0-9_")
