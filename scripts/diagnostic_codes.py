@@ -198,6 +198,13 @@ _CODES: Final = {
         "The conversation ends with the model's response, which this model does not continue.",
         "End the conversation with a user message.",
     ),
+    "lone-surrogates-replaced": _Code(
+        "Halves of surrogate pairs in texts of the request were sent as U+FFFD, the replacement "
+        "character.",
+        "A text was cut within an emoji, or decoded wrongly, often in the result of a tool. Servers "
+        "reject the request otherwise.",
+        "Nothing needs to be done, unless the text matters: cut and decode it elsewhere.",
+    ),
     "max-tokens-lowered": _Code(
         "`max_tokens` was lowered to the limit of the route.",
         "The route has a limit, and the request asked for more.",

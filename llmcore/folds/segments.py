@@ -49,7 +49,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import JsonValue, parse_arguments, text_or_json
+from llmcore.schema.json import JsonValue, parse_arguments, replace_lone_surrogates, text_or_json
 from llmcore.schema.usage import Usage, estimated_tokens
 
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
@@ -289,9 +289,7 @@ class SegmentFold:
         *given* is the text of its end event, which takes precedence if not empty.
         """
         streamed = "".join(opened.chunks)
-        complete = _replace_lone_surrogates(given) or streamed + _replace_lone_surrogates(
-            opened.half
-        )
+        complete = replace_lone_surrogates(given) or streamed + replace_lone_surrogates(opened.half)
         if complete.startswith(streamed):
             return complete, complete[len(streamed) :]
         self._diagnostics.append(
@@ -354,21 +352,12 @@ def _with_whole_characters(opened: _Open, event: DeltaEvent) -> Sequence[LLMEven
     """Return *event* with complete characters only; a trailing half is held in *opened*."""
     text = opened.half + event.text
     opened.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-    text = _replace_lone_surrogates(text.removesuffix(opened.half))
+    text = replace_lone_surrogates(text.removesuffix(opened.half))
     opened.chunks.append(text)
     if text == event.text:
         return (event,)
     kept = text or (isinstance(event, TextDelta) and event.logprobs)
     return (changed(event, text=text),) if kept else ()
-
-
-def _replace_lone_surrogates(text: str) -> str:
-    """Return *text* with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 _END: dict[str, Callable[[str], LLMEvent]] = {

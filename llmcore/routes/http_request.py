@@ -3,17 +3,28 @@
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, Self, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from attrs import evolve, field
 
 from llmcore.schema import json
 from llmcore.schema.changed import changed
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import REDACTED, credentials_in, holds_credential, redacted
+
+_SURROGATES: Final = (
+    Diagnostic(
+        "lone-surrogates-replaced",
+        "body",
+        action="changed",
+        message="halves of surrogate pairs, which servers reject, are sent as U+FFFD",
+    ),
+)
 
 _SHORTEST_SECRET: Final = 8
 """A header named like a credential may hold a shorter plain word, such as `true`."""
@@ -119,6 +130,17 @@ def _with_bare(values: Iterable[str]) -> tuple[str, ...]:
 _NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _NOT_IN_VALUES: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
+
+
+def json_body(body: JsonObject) -> tuple[JsonObject, bytes, tuple[Diagnostic, ...]]:
+    """Return *body* as it is sent: the value, its JSON, and a note if texts were changed.
+
+    Half a surrogate pair, which text has that was cut or decoded wrongly, makes a request that the
+    Messages API ("no low surrogate in string"), DeepSeek and others reject, and with it each later
+    one of the conversation.
+    """
+    data, whole = json.dumps_whole(body)
+    return (body, data, ()) if whole is None else (cast("JsonObject", whole), data, _SURROGATES)
 
 
 def sendable(

@@ -36,7 +36,7 @@ from llmcore.routes.base_url import BaseUrlVariable
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import Endpoint, EndpointContext, shown_base_url
 from llmcore.routes.framing import Framing
-from llmcore.routes.http_request import HttpRequest, sendable, with_query
+from llmcore.routes.http_request import HttpRequest, json_body, sendable, with_query
 from llmcore.routes.providers import unknown_option_keys
 from llmcore.routes.transport_spec import Http, TransportSpec
 from llmcore.schema import json
@@ -387,20 +387,21 @@ class Route(NotPickled, Generic[Body_co]):
     def _compose(
         self, request: LLMRequest, built: Built[Body_co], streaming: bool, context: AuthContext
     ) -> Result[PreparedRequest[Body_co], LLMError]:
-        losses = [note for note in built.diagnostics if note.action != "noted"]
+        native, overlay = cast("JsonObject", built.body), request.http.body
+        body, data, replaced = json_body(merge_json(native, overlay) if overlay else native)
+        diagnostics = (*built.diagnostics, *replaced)
+        losses = [note for note in diagnostics if note.action != "noted"]
         if request.strict and losses:
             text = "; ".join(map(str, losses))
             return Failure(InvalidRequestError(f"strict request cannot be sent as it is: {text}"))
-        native = cast("JsonObject", built.body)
-        body = merge_json(native, request.http.body) if request.http.body else native
         signed = self._address(request, body, streaming, context).bind(
-            lambda url: self._request_to(url, json.dumps(body), request, built, streaming, context)
+            lambda url: self._request_to(url, data, request, built, streaming, context)
         )
         return signed.map(
             lambda done: PreparedRequest(
                 http=done.request,
                 body=cast("Body_co", body),
-                diagnostics=(*built.diagnostics, *done.diagnostics),
+                diagnostics=(*diagnostics, *done.diagnostics),
                 streaming=streaming,
                 request=request,
             )

@@ -23,10 +23,9 @@ from llmcore.protocols.unary import LiveModel, paged
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
-from llmcore.routes.http_request import HttpRequest, sendable, with_query
+from llmcore.routes.http_request import HttpRequest, json_body, sendable, with_query
 from llmcore.routes.route import Route, layered
 from llmcore.routes.transport_spec import Http, TransportSpec, WebSocket
-from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.result import Failure, Result
@@ -91,7 +90,12 @@ class UnaryRoute(Generic[Request, Response_co]):
         except LLMError as error:
             error.provider = error.provider or self.provider
             return Failure(error)
-        losses = [note for note in native.diagnostics if note.action != "noted"]
+        if native.body is None:
+            data, diagnostics = native.content, native.diagnostics
+        else:
+            _, data, replaced = json_body(native.body)
+            diagnostics = (*native.diagnostics, *replaced)
+        losses = [note for note in diagnostics if note.action != "noted"]
         if losses and getattr(operation, "strict", False):
             text = "; ".join(map(str, losses))
             message = f"strict request cannot be sent as it is: {text}"
@@ -102,14 +106,13 @@ class UnaryRoute(Generic[Request, Response_co]):
         at = evolve(self.endpoint, target=native.path)
         return at.url(where).bind(
             lambda url: (
-                sendable(self._unsigned(native, url))
+                sendable(self._unsigned(native, data, url))
                 .bind(lambda request: self.auth.sign(request, context))
-                .map(lambda http: PreparedCall(http=http, diagnostics=native.diagnostics))
+                .map(lambda http: PreparedCall(http=http, diagnostics=diagnostics))
             )
         )
 
-    def _unsigned(self, native: NativeRequest, url: str) -> HttpRequest:
-        body = native.content if native.body is None else json.dumps(native.body)
+    def _unsigned(self, native: NativeRequest, body: bytes, url: str) -> HttpRequest:
         content = {"content-type": native.content_type} if body else {}
         accepted = "*/*" if self.protocol.response_kind == "bytes" else "application/json"
         defaults = {"accept": accepted, "user-agent": _USER_AGENT}

@@ -165,6 +165,38 @@ def _standard_dumps(value: JsonValue, *, ensure_ascii: bool, sort_keys: bool = F
         raise InvalidRequestError(f"cannot be written as JSON: {error}", cause=error) from error
 
 
+def replace_lone_surrogates(text: str) -> str:
+    """Return *text* with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def dumps_whole(value: JsonValue) -> tuple[bytes, JsonValue | None]:
+    """Return *value* as `dumps` does, with U+FFFD for each lone surrogate.
+
+    With it, the changed value; None if there was no lone surrogate.
+    """
+    data = dumps(value)
+    if rb"\ud" not in data:  # as `dumps` writes surrogates
+        return data, None
+    read = loads(data)  # in which pairs are joined
+    whole = _with_whole_texts(read)
+    return (data, None) if whole == read else (dumps(whole), whole)
+
+
+def _with_whole_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return replace_lone_surrogates(value)
+    if isinstance(value, list):
+        return [_with_whole_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {_with_whole_texts(key): _with_whole_texts(item) for key, item in value.items()}
+    return value
+
+
 def plain_json(value: object, where: str = "value") -> JsonValue:
     """Return a copy of *value* made of dicts, lists and scalars only.
 

@@ -58,6 +58,15 @@ async def test_a_text_has_its_vector_usage_and_cost() -> None:
     assert response.cost == pytest.approx(3 * 0.02 / 1e6)
 
 
+async def test_lone_surrogates_of_a_text_are_replaced_and_reported() -> None:
+    transport = scripted(answer(0.5))
+
+    response = await embed(MODEL, "cut \ud83d", client=Client(transport=transport))
+
+    assert [note.code for note in response.diagnostics] == ["lone-surrogates-replaced"]
+    assert json.loads(transport.requests[0].body)["input"] == ["cut \ufffd"]
+
+
 async def test_a_model_may_be_named_by_its_id() -> None:
     transport = scripted(answer(0.5))
     provider = OpenAI.configure(api_key="k")

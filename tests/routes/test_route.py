@@ -230,6 +230,26 @@ def test_options_of_an_unknown_provider_are_noted(key: str, hint: str) -> None:
     assert hint in note.message
 
 
+def test_lone_surrogates_are_sent_as_replacement_characters_and_reported() -> None:
+    """Both halves of a pair are one character, and an escape is text."""
+    texts = {"cut": "a\ud83d", "pair": "\ud83d\ude00", "escape": r"\ud83d", "key\ude00": ["x"]}
+    ready = prepared(route(), http=HttpOverlay(body=texts))
+
+    assert [note.code for note in ready.diagnostics] == ["lone-surrogates-replaced"]
+    assert json.loads(ready.http.body) == ready.body
+    expected = {"cut": "a\ufffd", "pair": "\U0001f600", "escape": r"\ud83d", "key\ufffd": ["x"]}
+    assert {name: ready.body[name] for name in expected} == expected
+    assert r"\ud" not in ready.http.body.decode().replace(r"\\ud", "")
+    error = failed(route(), http=HttpOverlay(body=texts), strict=True)
+    assert "lone-surrogates-replaced" in str(error)
+
+
+def test_texts_with_whole_characters_are_sent_without_a_note() -> None:
+    texts = {"pair": "\ud83d\ude00", "emoji": "\U0001f600", "escape": r"\ud83d", "big": 2**70}
+
+    assert prepared(route(), http=HttpOverlay(body=texts)).diagnostics == ()
+
+
 def test_a_strict_request_fails_rather_than_lose_something() -> None:
     """The error names the loss; a mere note does not fail."""
     error = failed(route(talk(LOST)), strict=True)
