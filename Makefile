@@ -125,6 +125,7 @@ docs-table: $(STAMP)-dev ## refresh the tables and pages of the docs that are ma
 	$(BIN)/python scripts/settings_table.py
 	$(BIN)/python scripts/settings_by_provider.py
 	$(BIN)/python scripts/fronts_table.py
+	$(BIN)/python scripts/protocol_guide.py
 	$(BIN)/python -m scripts.diagnostic_pages
 	$(BIN)/python scripts/examples_page.py
 	$(BIN)/python scripts/pictures.py

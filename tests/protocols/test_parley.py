@@ -17,10 +17,6 @@ from llmcore import (
     evolve,
     request,
 )
-from llmcore.routes.auth import Auth
-from llmcore.routes.endpoint import Endpoint
-from llmcore.routes.framing import Framing
-from llmcore.routes.route import Route
 from llmcore.schema.content import ReasoningPart, ToolCallPart
 from llmcore.schema.errors import InvalidRequestError, OverloadedError, StreamError
 from llmcore.schema.events import ErrorEvent
@@ -29,17 +25,10 @@ from llmcore.schema.tools import CustomTool
 from llmcore.testing import scripted
 from tests.support.parley import protocol
 from tests.support.strategies.requests import json_objects, json_values, requests, texts
-from tests.support.wire.protocol import ProtocolWire, error, pieces, response
+from tests.support.wire.parley import WIRE, route_at, streamed
+from tests.support.wire.protocol import error, response
 
-ROUTE = Route.make(
-    id="parley",
-    provider="parley",
-    protocol=protocol,
-    endpoint=Endpoint.path("/talk", base_url="https://parley.example/v1"),
-    auth=Auth.bearer("key"),
-    framing=Framing.sse(),
-)
-WIRE = ProtocolWire(protocol, Framing.sse(), "text/event-stream")
+ROUTE = route_at("https://parley.example/v1", "key")
 
 ADD = ToolDefinition("add", "Adds.", {"type": "object", "properties": {"a": {"type": "number"}}})
 ASKED = request(model=ROUTE.model("parley-2"), prompt="2 + 2?", tools=[ADD, CustomTool("draw")])
@@ -56,20 +45,6 @@ ANSWER = {
     "why": "call",
     "tokens": TOKENS,
 }
-
-
-def streamed(document: dict[str, Any], size: int = 3) -> bytes:
-    """Return *document* as the API streams it, texts in pieces of *size* characters."""
-    events: list[dict[str, Any]] = [{"open": {n: document[n] for n in ("id", "model")}}]
-    for part in document["say"]:
-        ((name, value),) = part.items()
-        if name == "call":
-            events.append({"call": {n: value[n] for n in ("id", "name")}})
-            events += [{"input": piece} for piece in pieces(json.dumps(value["input"]), size)]
-        else:
-            events += [{name: piece} for piece in pieces(value, size)]
-    events.append({"close": {n: document[n] for n in ("why", "tokens")}})
-    return b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
 
 
 # -- over a route
@@ -114,6 +89,13 @@ async def test_an_error_of_the_server_is_typed() -> None:
 
     assert isinstance(result, Failure)
     assert isinstance(result.failure(), OverloadedError)
+
+
+def test_a_server_of_another_api_is_named() -> None:
+    """The protocol needs no entry in a list for it."""
+    failed = error(WIRE.whole({"object": "response", "output": []}, ASKED))
+
+    assert "answers as the Responses API, not as Parley" in failed.message
 
 
 # -- requests

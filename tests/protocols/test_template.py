@@ -28,10 +28,14 @@ LEAVES = ("names", "models")
 REQUEST = ("body", "messages", "parts", "tools", "caching")
 RESPONSE = ("state", "content", "calls", "finish", "stream")
 OPTIONAL = {"caching": "only where a request has breakpoints"}
-HOMES = {"models": "names", "parts": "messages", "calls": "content"}
-"""Modules that may be missing, and the module that then has their functions: where both together
-are short. All packages of the library have them."""
-LONGEST_HOME = 120
+HOMES = {
+    "models": "names",
+    **dict.fromkeys(("messages", "parts", "tools"), "body"),
+    **dict.fromkeys(("state", "calls", "finish"), "content"),
+}
+"""Modules that may be missing, and the module that then has their functions: where all of them
+together are short. All packages of the library have them."""
+LONGEST_HOME = 250
 """Lines of a module with those of another one in it."""
 EXTRA_MODULES = {
     "openai-responses": {
@@ -179,7 +183,7 @@ def test_the_map_of_a_package_names_its_modules_in_reading_order(id_: str) -> No
     assert [name for name in dict.fromkeys(order) if name in there] == there
 
 
-def test_an_invented_protocol_takes_twelve_files() -> None:
+def test_an_invented_protocol_takes_eight_files() -> None:
     """Its package, and what the guide says is always touched outside of it."""
     guide = (Path(__file__).parents[2] / "docs/adding-a-protocol.md").read_text(encoding="utf-8")
     always = [row.split("|")[1] for row in guide.splitlines() if row.endswith("| always |")]
@@ -190,4 +194,4 @@ def test_an_invented_protocol_takes_twelve_files() -> None:
         "tests/protocols/<name>/",
         "CHANGELOG.md",
     ]
-    assert len([*PACKAGES[PARLEY].glob("*.py")]) + len(outside) <= 12
+    assert len([*PACKAGES[PARLEY].glob("*.py")]) + len(outside) <= 8

@@ -315,6 +315,7 @@ FORMATS: Mapping[str, Native] = {
 def test_a_schema_of_the_response_is_the_upstreams(front: str, column: Column) -> None:
     """In the place that its API has for it."""
     body, _ = sent(column, front, **FORMATS[front])
+    assert column.schema_of is not None
     schema = column.schema_of(body)
 
     assert {name: schema[name] for name in ("type", "properties", "required")} == {

@@ -8,16 +8,16 @@
     data: {"text": "Four."}
     data: {"close": {"why": "done", "tokens": {"in": 3, "out": 5, "saved": 1}}}
 
-In reading order: `names`; building the request: `body`, `messages`, `tools`; reading the response:
-`state`, `content`, `finish`, `stream`. What other packages have in `models`, `parts` and
-`calls` is short here, and stands in `names`, `messages` and `content`.
+In reading order: `names`; building the request: `body`; reading the response: `content`, `stream`.
+What other packages have in modules of their own is short here: `models` is in `names`, `messages`,
+`parts` and `tools` are in `body`, `state`, `calls` and `finish` in `content`.
 """
 
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 from llmcore.schema.json import NativeObject
 from tests.support.parley import body, stream
+from tests.support.parley.content import ParleyState
 from tests.support.parley.names import API_NAME, METADATA_KEY, PROTOCOL_ID, TOOL_NAMES, ParleyBody
-from tests.support.parley.state import ParleyState
 
 protocol: Protocol[ParleyBody, NativeObject, ParleyState] = Protocol(
     id=PROTOCOL_ID,

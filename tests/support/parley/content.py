@@ -1,26 +1,99 @@
-r"""Parley: text, thoughts, and calls of tools.
+r"""Parley: the content of a response, its start and its end.
 
+{"open": {"id": "t1", "model": "parley-2"}}
 {"thought": "Two and two."}
 {"text": "Four"}
 {"call": {"id": "c1", "name": "add", "input": {"a": 2}}}      whole
 {"call": {"id": "c1", "name": "add"}}                         streamed:
 {"input": "{\"a\":"}
 {"input": "2}"}
+{"close": {"why": "done", "tokens": {"in": 3, "out": 5, "saved": 1}}}
+
+mode        text            thought         call            close
+""          open text       open thought    open call       end
+text        delta           close, open     close, open     close, end
+reasoning   close, open     delta           close, open     close, end
+call        close, open     close, open     close, open     close, end
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
+from attrs import frozen
+
+from llmcore.protocols.response_parts import StreamContext, finish_events, map_finish_reason
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     LLMEvent,
     ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepStart,
+    StreamStart,
     TextDelta,
+    TextEnd,
+    TextStart,
     ToolInputDelta,
+    ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import json_or_text, object_or_empty, str_or_none, text_or_json
-from tests.support.parley.state import ParleyState, close_segment, open_segment
+from llmcore.schema.json import (
+    count_or_none,
+    json_or_text,
+    object_or_empty,
+    str_or_none,
+    text_or_json,
+)
+from llmcore.schema.usage import Usage
+from tests.support.parley.names import FINISH_REASONS, PROTOCOL_ID
+
+# -- state
+
+Mode: TypeAlias = Literal["", "text", "reasoning", "call"]
+
+
+@frozen(kw_only=True)
+class ParleyState:
+    """Which segment is open, and what its successors need to be told apart."""
+
+    context: StreamContext
+    mode: Mode = ""
+    segment: str = ""
+    """The id of the open segment."""
+    segments: int = 0
+    calls: frozenset[str] = frozenset()
+    """The ids of all calls so far."""
+    freeform: tuple[str, ...] | None = None
+    """The pieces of the open call's input, where it must be unwrapped."""
+    started: bool = False
+    ended: bool = False
+
+
+def open_segment(
+    state: ParleyState, mode: Literal["text", "reasoning"], events: list[LLMEvent]
+) -> ParleyState:
+    """Return *state* inside a segment of *mode*, which it may be in already."""
+    if state.mode == mode:
+        return state
+    state = close_segment(state, events)
+    segment = f"{mode}_{state.segments}"
+    events.append(TextStart(segment) if mode == "text" else ReasoningStart(segment))
+    return changed(state, mode=mode, segment=segment, segments=state.segments + 1)
+
+
+def close_segment(state: ParleyState, events: list[LLMEvent]) -> ParleyState:
+    """Return *state* outside of any segment."""
+    if state.mode == "text":
+        events.append(TextEnd(state.segment))
+    elif state.mode == "reasoning":
+        events.append(ReasoningEnd(state.segment))
+    elif state.mode == "call":
+        events.append(ToolInputEnd(state.segment))
+    return changed(state, mode="", segment="", freeform=None)
+
+
+# -- text
 
 
 def on_text(state: ParleyState, text: Any, events: list[LLMEvent]) -> ParleyState:
@@ -82,3 +155,45 @@ def end_call(state: ParleyState, events: list[LLMEvent]) -> ParleyState:
         if text:
             events.append(ToolInputDelta(state.segment, text))
     return close_segment(state, events)
+
+
+# -- the start and the end
+
+
+def on_open(state: ParleyState, info: Any, events: list[LLMEvent]) -> ParleyState:
+    """Emit the start of the stream, once."""
+    if state.started:
+        return state
+    info, context = object_or_empty(info), state.context
+    events += (
+        StreamStart(
+            provider=context.provider,
+            model=str_or_none(info.get("model")) or context.model,
+            protocol=PROTOCOL_ID,
+            id=str_or_none(info.get("id")),
+        ),
+        StepStart(),
+    )
+    return changed(state, started=True)
+
+
+def on_close(state: ParleyState, end: Any, events: list[LLMEvent]) -> ParleyState:
+    """Emit the end of the response."""
+    end = object_or_empty(end)
+    state = end_call(state, events)
+    reason = map_finish_reason(
+        str_or_none(end.get("why")), FINISH_REASONS, called=bool(state.calls), format_called=False
+    )
+    usage = map_usage(object_or_empty(end.get("tokens")))
+    events += finish_events(reason, usage, {}, end)
+    return changed(state, ended=True)
+
+
+def map_usage(usage: Mapping[str, Any]) -> Usage:
+    """Return the counts of tokens; `in` contains what the cache saved."""
+    return Usage.make(
+        input_tokens=count_or_none(usage.get("in")),
+        output_tokens=count_or_none(usage.get("out")),
+        cache_read_tokens=count_or_none(usage.get("saved")),
+        raw=dict(usage),
+    )

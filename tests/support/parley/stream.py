@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import Frame
 from llmcore.protocols.response_parts import empty_response, stream_context, truncated
@@ -12,10 +13,16 @@ from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent
 from llmcore.schema.json import JsonValue, NativeObject, objects
 from llmcore.schema.request import LLMRequest
-from tests.support.parley.content import on_call, on_input, on_text, on_thought
-from tests.support.parley.finish import on_close, on_open
-from tests.support.parley.names import METADATA_KEY
-from tests.support.parley.state import ParleyState
+from tests.support.parley.content import (
+    ParleyState,
+    on_call,
+    on_close,
+    on_input,
+    on_open,
+    on_text,
+    on_thought,
+)
+from tests.support.parley.names import API_NAME, METADATA_KEY
 
 # -- frames -------------------------------------------------------------------------------
 
@@ -99,7 +106,8 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     if not isinstance(document, dict):
         return (empty_response("is not a JSON object", document),)
     if "error" not in document and not isinstance(document.get("say"), list):
-        return (empty_response("has no `say`", document),)
+        foreign = foreign_document(document, API_NAME)
+        return (ErrorEvent(foreign) if foreign else empty_response("has no `say`", document),)
     parts = objects(document.get("say"))
     end = {name: document[name] for name in ("why", "tokens") if name in document}
     native = [{"open": document}, *parts, {"close": end}]

@@ -90,6 +90,8 @@ class Column:
     """Its facade's model, at a base URL."""
     path: str
     streamed_path: str
+    stream_field: str = "stream"
+    """The field that asks for a stream where the path does not."""
     key_header: tuple[str, str]
     answered_model: str | None
     """The model that responses name; None if they name none."""
@@ -110,6 +112,8 @@ class Column:
     """Body and code of errors, by status."""
     counts_thinking: bool = True
     """Whether it says how many tokens thinking took."""
+    usage_field: str = "usage"
+    """Where a body states its tokens."""
 
     # requests
     history: Callable[[Native], list[Any]]
@@ -122,16 +126,16 @@ class Column:
     """Fields for the system prompt "Be brief." and 50 tokens at most."""
     parts: Callable[[Native], list[Any]]
     """The parts of the first message."""
-    image: Native
-    """A picture by its bytes."""
-    image_url: str
-    """A place that the provider fetches pictures from,"""
-    image_at: Native
+    image: Native | None = None
+    """A picture by its bytes; None where the API takes none."""
+    image_url: str = ""
+    """A place that the provider fetches pictures from; empty if there is none,"""
+    image_at: Native | None = None
     """and a picture there."""
     tools: Callable[[JsonObject], JsonObject]
     """Fields that offer `weather` with a schema."""
-    schema_of: Callable[[Native], Any]
-    """The schema of structured output."""
+    schema_of: Callable[[Native], Any] | None = None
+    """The schema of structured output; None where the API has no such field."""
     effort: JsonObject
     """Fields for the effort "low", with 4000 tokens at most."""
     options: JsonObject
@@ -142,7 +146,9 @@ class Column:
     def streams(self, received: Received) -> bool:
         """Whether a request asks for a stream."""
         body = received.json
-        return received.path != self.path or bool(isinstance(body, dict) and body.get("stream"))
+        return received.path != self.path or bool(
+            isinstance(body, dict) and body.get(self.stream_field)
+        )
 
     def answer(self, said: Said, received: Received) -> Answer:
         """Return *said* as the server would, streamed or whole as asked."""
@@ -495,6 +501,7 @@ _GEMINI_PATH = "/v1beta/models/gemini-3-flash-preview"
 
 GEMINI = Column(
     id="gemini",
+    usage_field="usageMetadata",
     provider="google",
     model_id="gemini-3-flash-preview",
     model_at=lambda url: Google.configure(api_key=KEY, base_url=url).model(
