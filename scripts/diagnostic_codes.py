@@ -201,8 +201,8 @@ _CODES: Final = {
     "lone-surrogates-replaced": _Code(
         "Halves of surrogate pairs in texts of the request were sent as U+FFFD, the replacement "
         "character.",
-        "A text was cut within an emoji, or decoded wrongly, often in the result of a tool. Servers "
-        "reject the request otherwise.",
+        "A text was cut within an emoji, or decoded wrongly, often in the result of a tool. "
+        "Servers reject the request otherwise.",
         "Nothing needs to be done, unless the text matters: cut and decode it elsewhere.",
     ),
     "max-tokens-lowered": _Code(
