@@ -70,6 +70,7 @@ class Run:
         self.error: LLMError | None = None
         """The error of a failed run."""
         self.ended = False
+        self._reading = False
         self.background: TaskGroup | None = None
         """The task group in which tools run while results are read; None runs them in one phase."""
         self._plan = plan
@@ -128,10 +129,14 @@ class Run:
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events; empty after the end.
 
-        Errors are events, only cancellation raises.
+        Errors are events, only cancellation raises, and anyio.BusyResourceError while another task
+        is reading: a run has one reader.
         """
+        if self._reading:
+            raise anyio.BusyResourceError("reading")
         if self.ended:
             return ()
+        self._reading = True
         try:
             return await self._within_limits()
         except LLMError as error:
@@ -142,6 +147,7 @@ class Run:
             self.error = AbortError(message, partial=self.partial)
             raise
         finally:
+            self._reading = False
             if self.ended:
                 self._spans.end(self.steps, self.error)
 

@@ -45,7 +45,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.testing import scripted
-from llmcore.testing.fake_model import FakeModel
+from llmcore.testing.fake_model import Delay, FakeModel
 from tests.support.cycles import in_cycles
 from tests.support.servers.loopback import chat_chunk, sse
 from tests.support.strategies.examples import costly
@@ -436,6 +436,24 @@ async def test_a_cancelled_read_is_the_end(entered: bool) -> None:
     with pytest.raises(AbortError, match="earlier read"):
         await result.result()
     assert (ran, len(transport.requests)) == ([1], 1)
+
+
+async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
+    """The first one goes on as if nothing had happened."""
+    fake = FakeModel(["first", Delay(0.2), " last"])
+    result = stream(fake.model, "?", client=fake.client)
+    texts: list[str] = []
+
+    async def first() -> None:
+        texts.extend([text async for text in result.text_stream])
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(first)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(anyio.BusyResourceError):
+            await anext(result)
+
+    assert "".join(texts) == "first last"
 
 
 async def test_no_attempt_is_made_after_closing() -> None:

@@ -123,9 +123,14 @@ def _is_of_files(error: Exception) -> bool:
 
 def _detail(error: Exception, names: list[str]) -> str:
     """Return the first message in the chain of causes; the outer ones are often empty."""
-    if "ClientResponseError" in names:
-        return f"{getattr(error, 'status', '')} {getattr(error, 'message', '')}".strip()
+    if "ClientResponseError" in names:  # its status is aiohttp's own, unless a proxy sent it
+        status = "" if _PROXY_FAULTS.isdisjoint(names) else getattr(error, "status", "")
+        return _in_one_line(f"{status} {getattr(error, 'message', '')}")
     if "ClientConnectorError" in names:  # its own text has the address of an SSLContext in it
         error = getattr(error, "os_error", error)
     links = (link for link in _chain(error) if type(link).__name__ not in _CANCELLATIONS)
-    return next(filter(None, map(str, links)), type(error).__name__)
+    return _in_one_line(next(filter(None, map(str, links)), type(error).__name__))
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())

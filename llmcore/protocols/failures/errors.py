@@ -92,14 +92,21 @@ def error_from_body(
         request_id=_request_id(names, facts),
         raw=body if body is not None else text[:_SHOWN] or None,
     )
-    return _completed(error, facts, status)
+    return _completed(error, facts, status, names.get("x-should-retry"))
 
 
-def _completed(error: LLMError, facts: ErrorFacts, status: int | None) -> LLMError:
-    """Return *error* with the fields that only some classes have."""
-    known = _status(facts, status) or 0
+def _completed(
+    error: LLMError, facts: ErrorFacts, status: int | None, should_retry: str | None
+) -> LLMError:
+    """Return *error* with the fields that only some classes have.
+
+    The SDKs of OpenAI and Anthropic obey the header *should_retry* (`_base_client`).
+    """
+    known = _status(facts, status) or status or 0
     if type(error) is errors.ProviderError and known not in _BY_STATUS:
-        error.retryable = not 400 <= known < 500
+        error.retryable = not 300 <= known < 500
+    if should_retry == "false" or (should_retry == "true" and not isinstance(error, _FINAL)):
+        error.retryable = should_retry == "true"
     if type(error) is errors.RateLimitError and _TOO_LARGE.search(facts.wording):
         error.retryable = False  # larger than the whole allowance: it never fits
     if isinstance(error, errors.ContextLengthError):
@@ -107,6 +114,14 @@ def _completed(error: LLMError, facts: ErrorFacts, status: int | None) -> LLMErr
         error.limit_tokens = facts.limit_tokens or limit
         error.actual_tokens = facts.actual_tokens or actual
     return error
+
+
+_FINAL: Final = (
+    errors.QuotaExceededError,
+    errors.ContentFilterError,
+    errors.ContextLengthError,
+)
+"""Errors that the same request gets again, whatever the server states."""
 
 
 # -- the status

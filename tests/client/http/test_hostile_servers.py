@@ -149,6 +149,20 @@ async def texts(
     return found
 
 
+async def test_bytes_that_are_not_http_are_an_error_in_one_line() -> None:
+    """Without the status 400 that aiohttp makes up for it."""
+    with raw(b"\x16\x03\x01garbage\r\n\r\n") as server:
+        async with Client() as client:
+            error = (
+                await client.generate(request(model=model_at(server.url), prompt="Hi"))
+            ).failure()
+
+    assert isinstance(error, NetworkError)
+    assert "garbage" in error.message
+    assert "\n" not in error.message
+    assert "400 " not in error.message
+
+
 # -- bytes after a response
 
 

@@ -41,12 +41,39 @@ def said(message: str, **fields: JsonValue) -> JsonValue:
     return {"error": {"message": message, **fields}}
 
 
+# -- By what the server states ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "stated", "retryable"),
+    [
+        (500, {}, "false", False),
+        (429, {}, "false", False),
+        (400, {}, "true", True),
+        (429, {}, "maybe", True),
+        (429, said("No.", code="insufficient_quota"), "true", False),
+        (400, said("No.", code="context_length_exceeded"), "true", False),
+    ],
+)
+def test_server_states_whether_a_request_is_sent_again(
+    status: int, body: JsonValue, stated: str, *, retryable: bool
+) -> None:
+    """As the SDKs of OpenAI and Anthropic read it, but for errors that no retry can cure."""
+    error = error_from_response(
+        provider="any", status=status, headers={"X-Should-Retry": stated}, body=json.dumps(body)
+    )
+
+    assert error.retryable is retryable
+
+
 # -- By status --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("status", "kind", "retryable"),
     [
+        (301, ProviderError, False),
+        (304, ProviderError, False),
         (400, InvalidRequestError, False),
         (401, AuthenticationError, False),
         (402, QuotaExceededError, False),
