@@ -1,0 +1,184 @@
+"""The connections of the fast engine: those of aiohttp's pool, read and reused with more care."""
+
+import asyncio
+import functools
+import select
+import socket
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.streams import StreamReader
+
+from llmcore.client.http import engine
+
+if TYPE_CHECKING:
+    from aiohttp.http_parser import RawResponseMessage
+
+MAX_FIELD_BYTES: Final = 64 * 1024
+"""The most bytes of a header field or status line."""
+_MAX_CHUNKS: Final = 4096
+"""Chunks of a body that wait to be read, beside the limit of their bytes."""
+_PROBE: Final = b"HTTP/1.1 299 probe\r\ncontent-length: 0\r\n\r\n"
+
+
+class _Content(StreamReader):
+    """A body of which everything that has come is read at once.
+
+    aiohttp notes where each chunk of a chunked body ends, which takes more time than the chunk. It
+    also prepares each wait for a time limit of the whole response, which our requests never set.
+    """
+
+    __slots__ = ()
+
+    def begin_http_chunk_receiving(self) -> None:
+        """Do nothing; the parser calls this for each chunk."""
+
+    def end_http_chunk_receiving(self) -> None:
+        """Stop reading the socket while there are very many chunks, each of which is an object."""
+        if len(self._buffer) > _MAX_CHUNKS and isinstance(self._protocol, _Connection):
+            self._protocol.pause_socket()
+
+    async def readany(self) -> bytes:
+        """Return what has come, once there is any; empty at the end."""
+        if self._exception is not None:
+            raise self._exception
+        while not self._buffer and not self._eof:
+            await self._wait("readany")
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        self._size = 0
+        self._protocol.resume_reading()
+        return data
+
+    async def _wait(self, func_name: str) -> None:
+        if not self._protocol.connected:
+            raise RuntimeError("the connection is closed")
+        if self._waiter is not None:
+            raise RuntimeError(f"{func_name}() called while another task reads")
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+
+class _Connection(ResponseHandler):
+    """A connection that is not reused if any bytes arrive after a response.
+
+    Measured with aiohttp 3.14: the pool only checks whether an idle connection is open. The
+    connection keeps reading while it is idle, and bytes read then would become the next response.
+    """
+
+    _unread: Any = None
+    """A `select.poll` that watches the socket; Windows has none."""
+    _begun = _response_ended = True
+    """Whether the response to the last request has begun, and whether it has ended."""
+
+    def set_response_params(self, **settings: Any) -> None:
+        """Prepare for the response to the next request."""
+        self._begun = self._response_ended = False
+        super().set_response_params(**settings)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse *data*. Anything that follows a response closes the connection."""
+        if self._response_ended and data:
+            self.abort()
+            return
+        super().data_received(data)
+        payload = self._payload
+        if self._begun and not self._response_ended and payload is not None and payload.is_eof():
+            self._response_ended = True
+            if self._holds_more():
+                self.abort()
+
+    def pause_socket(self) -> None:
+        """Stop reading the socket. What was read from it is parsed to its end.
+
+        `pause_reading` also pauses the parser. It would do so within the next chunk, which may come
+        after `resume_reading`; the rest would then stay in the parser until more bytes arrive.
+        """
+        if self.transport is not None and not self._reading_paused:
+            self._reading_paused = True
+            with suppress(RuntimeError):  # it is being closed
+                self.transport.pause_reading()
+
+    def resume_reading(self, *args: Any, **settings: Any) -> None:
+        """Go on reading if it was paused. aiohttp calls this after each chunk of a body."""
+        if self._reading_paused:
+            super().resume_reading(*args, **settings)
+
+    def feed_data(self, data: "tuple[RawResponseMessage, StreamReader]", size: int = 0) -> None:
+        """Deliver a response whose head is complete; a second one closes the connection."""
+        if self._begun:
+            self._response_ended = True
+            self.abort()
+            return
+        self._begun = data[0].code >= 200 or data[0].code == 101
+        if type(data[1]) is StreamReader:  # not the empty one, which all responses share
+            data[1].__class__ = _Content
+        super().feed_data(data, size)
+
+    def is_connected(self) -> bool:
+        """Return whether another request can be sent."""
+        return super().is_connected() and not self.should_close and not self._has_unread()
+
+    def close(self) -> None:
+        """Close the socket at once.
+
+        A normal close waits until all data is written, which a server that does not read prevents,
+        and with TLS for the server's reply, up to 30 seconds. A pending read of the body fails;
+        otherwise it would never return.
+        """
+        payload = self._payload
+        self.abort()
+        if payload is not None and not payload.is_eof() and payload.exception() is None:
+            payload.set_exception(aiohttp.ClientConnectionError("the connection was closed"))
+
+    def _holds_more(self) -> bool:
+        """Return whether the parser holds the beginning of a second response.
+
+        The parser has no method for that. A probe response is parsed: any remainder before it
+        changes the result.
+        """
+        if self._parser is None or self._upgraded:
+            return False
+        try:
+            messages, upgraded, tail = self._parser.feed_data(_PROBE)
+        except Exception:  # noqa: BLE001  (any error means that data was left)
+            return True
+        read = [(message.code, message.reason) for message, _ in messages]
+        return read != [(299, "probe")] or upgraded or bool(tail)
+
+    def _has_unread(self) -> bool:
+        """Return whether the socket has data, or its end, that the loop has not read yet."""
+        if self._unread is None:
+            file = None if self.transport is None else self.transport.get_extra_info("socket")
+            if sys.platform == "win32" or file is None or file.fileno() < 0:
+                return False
+            self._unread = select.poll()
+            self._unread.register(file.fileno(), select.POLLIN)
+        return bool(self._unread.poll(0))  # also once the socket is closed
+
+
+def new_connector(socket: str | None) -> aiohttp.BaseConnector:
+    """Return the pool of the running loop, over a Unix *socket* if one is given."""
+    kept: dict[str, Any] = {"limit": 0, "keepalive_timeout": engine.IDLE_SECONDS}
+    connector: aiohttp.BaseConnector = (
+        aiohttp.TCPConnector(**kept, socket_factory=_probed_socket)
+        if socket is None
+        else aiohttp.UnixConnector(socket, **kept)
+    )
+    make: Any = functools.partial(_Connection, loop=asyncio.get_running_loop())
+    connector._factory = make  # noqa: SLF001  (aiohttp has no public setting for it)
+    return connector
+
+
+def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket with the options of all connections."""
+    opened = socket.socket(*address[:3])
+    for option in engine.SOCKET_OPTIONS:
+        opened.setsockopt(*option)
+    return opened
