@@ -1,20 +1,33 @@
-"""The connections of the fast engine: those of aiohttp's pool, read and reused with more care."""
+"""The connections of the fast engine: those of aiohttp's pool, read and reused with more care.
+
+`ConnectionPool.send` writes a request to one of them. `aiohttp.ClientSession` does so by way of a
+request, a writer's task and a response, which take longer than the call: redirects, cookies,
+authentication, retries and traces, none of which the engine uses.
+"""
 
 import asyncio
 import functools
 import select
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
+from yarl import URL
 
 from llmcore.client.http import engine
+from llmcore.routes.http_request import HttpRequest
+from llmcore.schema.errors import NetworkError
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp.http_parser import RawResponseMessage
 
 MAX_FIELD_BYTES: Final = 64 * 1024
@@ -174,6 +187,103 @@ def new_connector(socket: str | None) -> aiohttp.BaseConnector:
     make: Any = functools.partial(_Connection, loop=asyncio.get_running_loop())
     connector._factory = make  # noqa: SLF001  (aiohttp has no public setting for it)
     return connector
+
+
+class ConnectionPool:
+    """Sends requests over the connections of a connector, without proxies."""
+
+    def __init__(self, connector: aiohttp.BaseConnector) -> None:
+        self._connector = connector
+        self._servers: dict[tuple[URL, object], aiohttp.ClientRequest] = {}
+        """The request by which the connector connects, for each origin and TLS context."""
+
+    async def send(
+        self,
+        request: HttpRequest,
+        url: URL,
+        headers: Mapping[str, str],
+        connect: aiohttp.ClientTimeout,
+        tls: "ssl.SSLContext | bool",
+    ) -> "PooledResponse":
+        """Write *request* as a whole, and return its response once the headers have come."""
+        if self._connector.closed:
+            raise NetworkError("the client was closed")
+        try:
+            connection = await self._connector.connect(self._server(url, tls), [], connect)
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError(str(error)) from error
+        try:
+            message, content = await _exchanged(connection, request, url, headers)
+        except BaseException:
+            connection.close()
+            raise
+        return PooledResponse(connection, message, content)
+
+    def _server(self, url: URL, tls: "ssl.SSLContext | bool") -> aiohttp.ClientRequest:
+        key = (url.origin(), tls)
+        if key not in self._servers:
+            loop = asyncio.get_running_loop()
+            self._servers[key] = aiohttp.ClientRequest("GET", key[0], loop=loop, ssl=tls)
+        return self._servers[key]
+
+
+async def _exchanged(
+    connection: Connection, request: HttpRequest, url: URL, headers: Mapping[str, str]
+) -> "tuple[RawResponseMessage, StreamReader]":
+    protocol: Any = connection.protocol
+    protocol.set_response_params(
+        skip_payload=request.method == "HEAD",
+        read_until_eof=True,
+        auto_decompress=False,
+        max_line_size=MAX_FIELD_BYTES,
+        max_field_size=MAX_FIELD_BYTES,
+    )
+    writer = StreamWriter(protocol, asyncio.get_running_loop())
+    await writer.write_headers(f"{request.method} {url.raw_path_qs} HTTP/1.1", headers)  # type: ignore[arg-type]
+    if request.body:
+        await writer.write(request.body, drain=False)
+    writer.set_eof()
+    while True:
+        message, content = await protocol.read()
+        if not 100 <= message.code < 200 or message.code == 101:
+            return message, content
+
+
+class PooledResponse:
+    """A response: those attributes of an `aiohttp.ClientResponse` that the engine reads."""
+
+    def __init__(
+        self, connection: Connection, message: "RawResponseMessage", content: StreamReader
+    ) -> None:
+        self.connection: Connection | None = connection
+        """None once the response was read to its end, or closed."""
+        self.status: int = message.code
+        self.raw_headers = message.raw_headers
+        self.content = content
+        content.on_eof(self._release)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is free."""
+        return self.connection is None
+
+    def close(self) -> None:
+        """Close the connection. A pending read of the body fails."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close()
+
+    def _release(self) -> None:
+        """Let the connection be reused, unless the server answered before it read the request."""
+        connection = self.connection
+        if connection is None:
+            return
+        transport = connection.transport
+        if transport is not None and transport.get_write_buffer_size():
+            self.close()
+        else:
+            self.connection = None
+            connection.release()
 
 
 def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:

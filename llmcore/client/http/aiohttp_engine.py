@@ -10,14 +10,19 @@ import functools
 import io
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from llmcore.client.http.aiohttp_connections import MAX_FIELD_BYTES, new_connector
+from llmcore.client.http.aiohttp_connections import (
+    MAX_FIELD_BYTES,
+    ConnectionPool,
+    PooledResponse,
+    new_connector,
+)
 from llmcore.client.http.decompression import Inflated
 from llmcore.client.http.errors import translate
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 
 _LARGE_BODY_BYTES: Final = 1024 * 1024
 """aiohttp warns of larger bodies that are given in one piece, and copies them."""
+_Native: TypeAlias = aiohttp.ClientResponse | PooledResponse
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
@@ -46,8 +52,10 @@ class AiohttpEngine:
         session: aiohttp.ClientSession | None = None,
     ) -> None:
         self._tls = tls
-        self._given = session is not None
         self._session = session or _new_session(socket)
+        connector = self._session.connector if session is None else None
+        self._own = None if connector is None else ConnectionPool(connector)
+        """The connections; None over a session of the caller, which has settings of its own."""
         self._settings = {} if session is None else {"skip_auto_headers": _NOT_ADDED}
         """Settings of each request over the caller's session; one of our own has them itself."""
 
@@ -55,33 +63,39 @@ class AiohttpEngine:
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None
     ) -> "AiohttpResponse":
         """Send *request* and return the response when its headers have arrived."""
-        headers = wire_headers(request)
-        settings: dict[str, Any] = dict(self._settings)
-        if self._tls is not None and request.url.startswith("https:"):
-            settings["ssl"] = self._tls()
-        if proxy is not None:
-            settings |= _through(proxy, request.url, headers)
-        body = request.body
         try:
-            native = await self._session.request(
-                request.method,
-                _native_url(request.url),
-                headers=headers,
-                data=io.BytesIO(body) if len(body) > _LARGE_BODY_BYTES else body or None,
-                allow_redirects=False,
-                auto_decompress=False,
-                timeout=_limits(timeouts),
-                **settings,
-            )
+            native = await self._native(request, timeouts, proxy)
         except aiohttp.ClientResponseError as error:  # its text contains the request's headers
             raise translate(error, request) from None
         except Exception as error:
             raise _translated(error, request) from error
         return AiohttpResponse(native, request)
 
+    async def _native(self, request: HttpRequest, timeouts: Timeouts, proxy: str | None) -> _Native:
+        headers = wire_headers(request)
+        url, body, connect = _native_url(request.url), request.body, _limits(timeouts)
+        tls = self._tls() if self._tls is not None and request.url.startswith("https:") else True
+        is_large = len(body) > _LARGE_BODY_BYTES
+        if self._own is not None and proxy is None and not is_large:
+            return await self._own.send(request, url, headers, connect, tls)
+        settings: dict[str, Any] = dict(self._settings)
+        if proxy is not None:
+            settings |= _through(proxy, request.url, headers)
+        return await self._session.request(
+            request.method,
+            url,
+            headers=headers,
+            data=io.BytesIO(body) if is_large else body or None,
+            allow_redirects=False,
+            auto_decompress=False,
+            timeout=connect,
+            ssl=tls,
+            **settings,
+        )
+
     async def aclose(self) -> None:
         """Close all connections. Those that are still being opened are closed once open."""
-        if not self._given:
+        if self._own is not None:
             await self._session.close()
 
 
@@ -90,7 +104,7 @@ class AiohttpResponse:
 
     diagnostics: tuple[Diagnostic, ...] = ()
 
-    def __init__(self, native: aiohttp.ClientResponse, request: HttpRequest) -> None:
+    def __init__(self, native: _Native, request: HttpRequest) -> None:
         self._request = request
         self._body = _Body(native, request)
         self.status: int = native.status
@@ -123,7 +137,7 @@ class AiohttpResponse:
 class _Body:
     """Iterates over a body. One timer limits all reads, which is cheaper than one for each."""
 
-    def __init__(self, native: aiohttp.ClientResponse, request: HttpRequest) -> None:
+    def __init__(self, native: _Native, request: HttpRequest) -> None:
         self._native = native
         self._request = request
         self._content = native.content

@@ -44,6 +44,7 @@ _PROXY_REFUSALS: Final = {
     "not allowed by ruleset": _PROXY_RULE_HINT,
 }
 """By words of proxies that refuse a tunnel, and would again: statuses, and httpcore's of SOCKS."""
+_OF_RESPONSES: Final = frozenset({"ClientResponseError", "HttpProcessingError"})
 _CANCELLATIONS: Final = frozenset({"CancelledError", "Cancelled"})
 """By which anyio ends what exceeds a limit: asyncio's and trio's. Their texts are about scopes."""
 TOO_MANY_FILES: Final = "too_many_open_files"
@@ -123,7 +124,7 @@ def _is_of_files(error: Exception) -> bool:
 
 def _detail(error: Exception, names: list[str]) -> str:
     """Return the first message in the chain of causes; the outer ones are often empty."""
-    if "ClientResponseError" in names:  # its status is aiohttp's own, unless a proxy sent it
+    if not _OF_RESPONSES.isdisjoint(names):  # its status is aiohttp's own, unless a proxy sent it
         status = "" if _PROXY_FAULTS.isdisjoint(names) else getattr(error, "status", "")
         return _in_one_line(f"{status} {getattr(error, 'message', '')}")
     if "ClientConnectorError" in names:  # its own text has the address of an SSLContext in it

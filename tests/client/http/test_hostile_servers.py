@@ -20,6 +20,7 @@ from llmcore.client.http.options import HttpOptions
 from llmcore.schema.errors import NetworkError
 from llmcore.schema.request import request
 from llmcore.schema.result import Success
+from tests.client.http.conftest import ENGINES
 from tests.support.programs.open_sockets import needs_proc, open_sockets, port_of
 from tests.support.servers.loopback import (
     Answer,
@@ -253,6 +254,45 @@ async def test_a_connection_behind_tls_is_used_again(authority: Authority) -> No
         assert await texts(server.url, 3, http=options) == ["first", "second", "second"]
 
     assert server.requests == [1, 1, 1]
+
+
+class Early(Raw):
+    """Answers the first request once its headers have come, and never reads the rest of it."""
+
+    def __init__(self) -> None:
+        super().__init__([response("first")], None)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+
+    def _read(self, connection: socket.socket) -> bool:  # type: ignore[override]
+        if connection is not self.connections[0]:
+            return Raw._read(connection)
+        if self.requests:
+            threading.Event().wait(5)
+            return False
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += connection.recv(1)
+        return True
+
+
+@pytest.mark.parametrize("anyio_backend", [ENGINES["aiohttp"], ENGINES["aiohttp-uvloop"]])
+async def test_a_connection_is_not_used_again_while_it_holds_a_part_of_the_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server has answered early; what it does not read would delay the next request."""
+    small = (socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    monkeypatch.setattr(engine, "SOCKET_OPTIONS", (*engine.SOCKET_OPTIONS, small))
+    server = Early()
+    try:
+        async with Client() as client:
+            for prompt, text in (("x" * 900_000, "first"), ("Hi", "second")):
+                asked = request(model=model_at(server.url), prompt=prompt)
+                with anyio.fail_after(4):
+                    assert (await client.generate(asked)).unwrap().text == text
+    finally:
+        server.socket.close()
+
+    assert server.requests == [1, 2]
 
 
 # -- redirects to another host
