@@ -314,6 +314,8 @@ class EchoReader:
         self._unsealer = Unsealer(sealer)
         self._diagnostics = diagnostics
         self._waiting: list[Echo] = []
+        self._early: list[tuple[ResponseState, Diagnostics]] = []
+        """States that came before all items that they name: some clients put reasoning first."""
         self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
 
     def add(self, echo: Echo) -> None:
@@ -326,16 +328,29 @@ class EchoReader:
         state = self._unsealer.unsealed(text, "the encrypted reasoning", here)
         if state is None:
             return False
+        if not self._waiting and (self._early or any(map(_key_of_entry, state.entries))):
+            self._early.append((state, here))
+            return True
+        self._restore_early()
         before, parts = restore(state, self._waiting, here)
         self._waiting = []
         if before:
             self._append(before)
+        self._append_restored(state, parts)
+        return True
+
+    def _restore_early(self) -> None:
+        for state, here in self._early:
+            self._waiting, parts = restore(state, self._waiting, here)
+            self._append_restored(state, parts)
+        self._early = []
+
+    def _append_restored(self, state: ResponseState, parts: list[ContentPart]) -> None:
         last = self._responses[-1][0] if self._responses else None
         if last is not None and last.response_id == state.response_id:
             self._responses[-1][1].extend(parts)
         else:
             self._responses.append((state, list(parts)))
-        return True
 
     def _append(self, echoes: list[Echo]) -> None:
         """Add *echoes* to the response before them, or make them a response of unknown origin."""
@@ -346,6 +361,7 @@ class EchoReader:
 
     def take(self) -> list[tuple[Origin | None, list[Echo]]]:
         """Return the responses that were read, each with its origin, and start again empty."""
+        self._restore_early()
         if self._waiting:
             self._append(self._waiting)
         responses = [(state.origin if state else None, parts) for state, parts in self._responses]

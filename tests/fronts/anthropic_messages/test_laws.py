@@ -153,6 +153,21 @@ def test_a_response_that_comes_back_is_the_response_again(events: list[LLMEvent]
     assert [_same(part) for part in got] == [_same(part) for part in expected]
 
 
+@costly
+@given(streams(may_fail=False))
+def test_a_response_that_comes_back_with_its_thinking_first_is_read_alike(
+    events: list[LLMEvent],
+) -> None:
+    """LiteLLM keeps thinking apart from content and calls, and sends it before them."""
+    made = written(events, ReadMessagesRequest(searches=False), checked=False)
+    if made.failed or not made.content:
+        return
+    thinking = ("thinking", "redacted_thinking")
+    ordered = sorted(made.content, key=lambda block: block["type"] not in thinking)
+
+    assert messages_of({"role": "assistant", "content": ordered}) == messages_of(made.echo())
+
+
 def _counts(part: Any) -> bool:
     """Return whether a part says anything; empty texts and thoughts are not sent."""
     if isinstance(part, TextPart | RefusalPart | ReasoningPart):

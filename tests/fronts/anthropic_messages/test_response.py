@@ -275,6 +275,16 @@ def test_a_signature_on_a_call_comes_back_to_its_call() -> None:
     assert back[1].content == (ToolCallPart("call_1", "look", {}, provider_metadata=signed),)
 
 
+def test_a_signature_that_comes_back_before_its_call_is_the_calls() -> None:
+    """Clients that keep thinking apart from calls send all of it first, as LiteLLM does."""
+    signed = {"google": {"thoughtSignature": "c2ln"}}
+    events = stream(thought("Look."), call("look", "{}", provider_metadata=signed), protocol=GEMINI)
+    shown, called, state = written(events).content
+    echo = {"role": "assistant", "content": [shown, state, called]}
+
+    assert messages_of(HELLO, echo) == messages_of(HELLO, written(events).echo())
+
+
 def test_the_ids_of_stored_items_alone_need_no_block() -> None:
     """A plain response of OpenAI's stays plain."""
     stored = {"openai": {"id": "msg_1", "phase": "final_answer"}}
