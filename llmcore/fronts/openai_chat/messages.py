@@ -68,6 +68,7 @@ from llmcore.schema.json import (
     parse_arguments,
     str_or_none,
     text_or_json,
+    without,
 )
 from llmcore.schema.messages import Message, Role
 
@@ -77,6 +78,7 @@ _ROLES: Final[Mapping[str, Role]] = {
     "user": "user",
 }
 _THINKING: Final = frozenset({*REASONING_FIELDS, "reasoning_details", "thinking_blocks"})
+_GATHERED: Final = "provider_specific_fields"
 _PLAIN: Final = frozenset({"content", "role", "tool_calls"})
 """All fields of nearly every message, of hundreds in a request."""
 _FIELDS: Final = _THINKING | {
@@ -128,6 +130,7 @@ class MessageReader:
     def _read(self, value: object, path: str, index: int) -> Message:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
+        value = _with_gathered_fields(value)
         report_unknown(value, _FIELDS, self._diagnostics.at(path))
         try:
             match value.get("role"):
@@ -300,6 +303,16 @@ class MessageReader:
         )
         ttl = cache_ttl_of(native)
         return Message("tool", (marked_at_end(part) if ttl is None else cached(part, ttl=ttl),))
+
+
+def _with_gathered_fields(native: Fields) -> Fields:
+    """Return *native* with its reasoning in its own fields, if `provider_specific_fields` has it.
+
+    LiteLLM gathers there what it read in fields that OpenAI does not have, and sends it back so.
+    Source: https://docs.litellm.ai/docs/reasoning_content, read November 2026.
+    """
+    gathered = object_or_empty(native.get(_GATHERED))
+    return {**gathered, **without(native, _GATHERED)} if gathered else native
 
 
 def _id_of(native: Fields) -> str | None:

@@ -460,6 +460,17 @@ def test_the_state_alone_brings_thinking_back() -> None:
     assert message == echoed(answer())
 
 
+def test_state_that_a_client_gathered_with_other_unknown_fields_is_read() -> None:
+    """LiteLLM sends back fields that OpenAI does not have in `provider_specific_fields`."""
+
+    def gathered(message: dict[str, Any]) -> dict[str, Any]:
+        extra = {name: message.pop(name) for name in ("reasoning_details", "refusal")}
+        return {**message, "provider_specific_fields": extra}
+
+    assert echoed(answer(), gathered) == echoed(answer())
+    assert codes(read({"messages": [gathered(answer().message)]})) == []
+
+
 def test_seals_that_a_client_joined_into_one_string_are_read() -> None:
     """Some accumulate entries of one kind without looking at their index."""
 
