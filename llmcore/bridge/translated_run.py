@@ -50,8 +50,8 @@ class StoredResponse(Protocol):
         """Store the response, which has ended; StateUnavailableError if that fails."""
         ...
 
-    def failed_instead(self, event: Event, message: str) -> Event:
-        """Return the event of a failure in place of *event*, which ended the stream."""
+    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
+        """Return the events of a failure in place of *event*, which ended the stream."""
         ...
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:
@@ -219,7 +219,7 @@ class TranslatedRun(UpstreamRun):
         self._count("failed")
         events = [*self._open_stream(), *self._unsent]
         if self._writer.ended and self.plan.stored is not None:
-            events[-1] = self.plan.stored.failed_instead(events[-1], error.message)
+            events[-1:] = self.plan.stored.failed_instead(events[-1], error.message)
         return [*events, *self._checked(self._writer.close(error))]
 
     async def aclose(self) -> None:
@@ -295,7 +295,7 @@ class TranslatedRun(UpstreamRun):
             raise state_unavailable()
         if self._writer.error is None and self.plan.stored is not None:
             why = state_unavailable().message
-            self._unsent[-1] = self.plan.stored.failed_instead(self._unsent[-1], why)
+            self._unsent[-1:] = self.plan.stored.failed_instead(self._unsent[-1], why)
 
     @property
     def _is_repeated(self) -> bool:

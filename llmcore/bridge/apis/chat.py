@@ -1,5 +1,6 @@
 """Chat Completions: the operation of all fronts, several choices, and state that clients drop."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from attrs import evolve, frozen
@@ -77,8 +78,8 @@ class _KeptCalls:
     async def keep(self) -> None:
         self.states.put(self.owner, self.writer.sealed_calls)
 
-    def failed_instead(self, event: Event, message: str) -> Event:
-        return event
+    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
+        return [event]
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:
         """Do nothing: the conversation is the client's."""

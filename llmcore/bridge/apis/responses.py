@@ -5,7 +5,7 @@ Source: https://developers.openai.com/api/reference/resources/responses, read No
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -338,7 +338,7 @@ class _Kept:
 
     writer: ResponsesWriter
 
-    def failed_instead(self, event: Event, message: str) -> Event:
+    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
         return self.writer.failed_instead(event, message)
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:

@@ -19,6 +19,7 @@ from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.errors import FrontError, invalid, state_unavailable
 from llmcore.fronts.front import Event, FailureResponse
+from llmcore.fronts.openai_responses.errors import error_fields
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.protocols.openai_responses.names import TERMINAL_EVENTS
 from llmcore.schema import json
@@ -151,7 +152,7 @@ class ReplayRun:
         return lines
 
     def _last_lines(self, record: Record) -> Sequence[bytes]:
-        """Return the terminal event of a response whose log does not have it.
+        """Return the last events of a response whose log does not have them.
 
         Those of responses that were cancelled, or whose process is gone, do not.
         """
@@ -159,12 +160,12 @@ class ReplayRun:
         status = record.response.get("status")
         if not self._is_logged and status in ("completed", "incomplete"):
             raise _not_kept(self._next)
-        event: JsonObject = {
-            "type": f"response.{status}",
-            "sequence_number": self._next,
-            "response": record.response,
-        }
-        return [json.dumps(event)]
+        events: list[JsonObject] = [{"type": f"response.{status}", "response": record.response}]
+        if status == "failed":
+            error = error_fields(object_or_empty(record.response.get("error")))
+            events.insert(0, {"type": "error", **error})
+        numbered = enumerate(events, self._next)
+        return [json.dumps({**event, "sequence_number": number}) for number, event in numbered]
 
 
 def _event(line: bytes) -> Event:
@@ -172,7 +173,7 @@ def _event(line: bytes) -> Event:
 
 
 def _is_terminal(event: Event) -> bool:
-    return event["type"] in TERMINAL_EVENTS
+    return event["type"] in TERMINAL_EVENTS - {"error"}  # which `response.failed` follows
 
 
 def _not_kept(number: int) -> FrontError:

@@ -57,6 +57,7 @@ STOPPING: Final = 1012
 """The code of a `websocket.disconnect` by which the server asks for the connection's end."""
 _GOING_AWAY: Final = 1001
 _FAREWELL_S: Final = 2.0
+_ERROR_EVENT: Final = b'{"type":"error",'
 
 
 class SocketConnection:
@@ -219,6 +220,8 @@ class SocketConnection:
 
     async def _send_lines(self, data: bytes, lane: str | None) -> None:
         for line in data.split(b"\n")[:-1]:
+            if line.startswith(_ERROR_EVENT):
+                continue  # over a WebSocket, an `error` is a refused request; this one failed
             await self._send_text(in_lane(line, lane))
 
     async def _send_error(self, error: FrontError, lane: str | None) -> None:

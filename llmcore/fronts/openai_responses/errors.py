@@ -57,3 +57,13 @@ def response_error(error: LLMError) -> JsonObject:
     other = "invalid_prompt" if failure.type == INVALID_REQUEST else SERVER_ERROR
     code = failure.code if failure.code in _IN_RESPONSE else other
     return {"code": code, "message": failure.message}
+
+
+def error_fields(error: JsonObject) -> JsonObject:
+    """Return the fields of the event `error`, which comes before `response.failed`.
+
+    OpenAI documents them at the top, and sends them in `error`, which is where its SDKs look for a
+    failure that they raise: of `response.failed` alone, clients keep the text as if it were whole.
+    """
+    fields = {**error, "param": None}
+    return {**fields, "error": {"type": error["code"], **fields}}

@@ -7,7 +7,7 @@
                     | content_part.added  deltas  done  content_part.done )*
         calls:      deltas  done
       output_item.done )*
-    response.completed | response.incomplete | response.failed
+    response.completed | response.incomplete | error  response.failed
 
 Sequence numbers count events from 0. Items are numbered in the order they begin, and do not
 overlap. A `done` repeats its deltas, an item its parts, and the last
@@ -78,6 +78,7 @@ class ResponsesChecker(GrammarChecker):
         self._ids: set[object] = set()
         self._parts: list[Mapping[str, Any]] = []
         self._part_open = False
+        self._failed = False
         self._annotations: list[object] = []
         self._deltas: list[str] = []
         self._done_text: str | None = None
@@ -92,7 +93,12 @@ class ResponsesChecker(GrammarChecker):
             self._expect(kind == first[self._count], f"expected {first[self._count]}")
         else:
             self._expect(kind not in first, "comes only at the beginning")
-        if "response" in event:
+        self._expect(
+            (kind == "response.failed") == self._failed, "error and response.failed differ"
+        )
+        if kind == "error":
+            self._failed = True
+        elif "response" in event:
             self._response(kind, object_or_empty(event["response"]))
         elif kind == "response.output_item.added":
             self._begin(event)

@@ -21,7 +21,7 @@ from llmcore.fronts.errors import SERVER_ERROR
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
-from llmcore.fronts.openai_responses.errors import response_error
+from llmcore.fronts.openai_responses.errors import error_fields, response_error
 from llmcore.fronts.openai_responses.events import EventWriter, ResponseFrame, Sources
 from llmcore.fronts.openai_responses.items import (
     MessageItem,
@@ -140,8 +140,8 @@ class ResponsesWriter(FrontWriter):
         """Keep *messages*, which the upstream could read, as the conversation up to here."""
         self._request = evolve(self._request, messages=messages)
 
-    def failed_instead(self, event: Event, message: str) -> Event:
-        """Return the event of a failed response in place of *event*, which ended the stream."""
+    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
+        """Return the events of a failed response in place of *event*, which ended the stream."""
         error = {"code": SERVER_ERROR, "message": message}
         failed = {
             **self.response,
@@ -149,7 +149,11 @@ class ResponsesWriter(FrontWriter):
             "error": error,
             "incomplete_details": None,
         }
-        return {**event, "type": "response.failed", "response": failed}
+        number = event["sequence_number"]
+        return [
+            {"type": "error", "sequence_number": number, **error_fields(error)},
+            {"type": "response.failed", "sequence_number": number + 1, "response": failed},
+        ]
 
     def whole(self) -> JsonObject:
         """Return the response object, or the form of it that was asked for, once it has ended."""
@@ -392,7 +396,11 @@ class ResponsesWriter(FrontWriter):
 
     def _write_failure(self, error: LLMError) -> None:
         self._item = None  # what is not whole must not be taken for a response
-        self._end("failed", error=response_error(error))
+        if not self._begun:
+            self._begin()
+        failure = response_error(error)
+        self._writer.write("error", **error_fields(failure))
+        self._end("failed", error=failure)
 
     def _end(self, status: str, **fields: Any) -> None:
         if not self._begun:

@@ -281,6 +281,7 @@ def test_when_all_targets_fail_the_response_has_the_last_error() -> None:
     assert [event["type"] for event in events] == [
         "response.created",
         "response.in_progress",
+        "error",
         "response.failed",
     ]
     assert events[-1]["response"] == done

@@ -8,6 +8,8 @@ import pytest
 
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker, violations
 from llmcore.schema.content import Citation
+from llmcore.schema.errors import NetworkError
+from llmcore.schema.events import ErrorEvent, StreamStart
 from tests.fronts.openai_responses.responses_kit import ASK, folded, translated
 from tests.support.events import call, stream, text, thought
 
@@ -147,6 +149,16 @@ def test_valid_stream_passes_the_checker() -> None:
 def test_each_rule_is_checked(change: Callable[[Events], Events]) -> None:
     """One change, at least one violation."""
     assert violations(change(good()))
+
+
+def test_a_failure_is_an_error_and_a_failed_response() -> None:
+    """Neither comes alone."""
+    failed = folded([StreamStart(provider="acme", model="m"), ErrorEvent(NetworkError("gone"))])
+    *begun, error, end = failed.events
+
+    assert violations([*begun, error, end]) == []
+    assert violations([*begun, {**end, "sequence_number": 2}])
+    assert violations([*begun, error]) == ["no terminal event"]
 
 
 def test_violations_name_their_event() -> None:

@@ -591,6 +591,25 @@ def test_an_error_after_the_beginning_is_a_failed_response(error: LLMError, code
     assert made.fold.error is error
 
 
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_failed_response_follows_an_error_that_sdks_raise(is_begun: bool) -> None:
+    """OpenAI's SDKs raise for an event with `error`, and return `response.failed` as any other.
+
+    Clients that wait for the first alone would keep half a text as the whole one.
+    """
+    begun = [StreamStart(provider="acme", model="m")] if is_begun else []
+    made = folded([*begun, ErrorEvent(RateLimitError("slow down"))])
+    told = {"code": "rate_limit_exceeded", "message": "slow down", "param": None}
+
+    assert made.types == ["created", "in_progress", "error", "failed"]
+    assert made.events[2] == {
+        "type": "error",
+        "sequence_number": 2,
+        **told,
+        "error": {"type": "rate_limit_exceeded", **told},
+    }
+
+
 def test_nothing_comes_after_the_end() -> None:
     """A second end is ignored."""
     made = folded(stream(text("x")))
