@@ -29,6 +29,7 @@ from llmcore.sessions.store import (
     check_run_id,
     check_ttl,
     conflict,
+    stored_entry,
     texts_of,
 )
 from llmcore.storage.redis import connect
@@ -191,7 +192,7 @@ class RedisStore:
             wanted = _PAGE if limit is None else min(_PAGE, limit - len(entries))
             texts = self._client.lrange(key, start, start + wanted - 1)
             entries.extend(
-                StoredEntry(seq, entry_from_text(text)) for seq, text in enumerate(texts, start + 1)
+                stored_entry(run_id, seq, text) for seq, text in enumerate(texts, start + 1)
             )
             if len(texts) < wanted:
                 break

@@ -18,7 +18,6 @@ import anyio.to_thread
 
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.hints import with_call_hints
-from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
 from llmcore.sessions.store import (
@@ -30,6 +29,7 @@ from llmcore.sessions.store import (
     check_run_id,
     check_ttl,
     conflict,
+    stored_entry,
     texts_of,
 )
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, is_busy, transaction
@@ -115,7 +115,7 @@ class SQLiteStore:
 
         def fetch(db: sqlite3.Connection) -> tuple[StoredEntry, ...]:
             rows = db.execute(_READ, values).fetchall()  # which ends the reading transaction
-            return tuple(StoredEntry(seq, entry_from_text(text)) for seq, text in rows)
+            return tuple(stored_entry(run_id, seq, text) for seq, text in rows)
 
         return await self._run(self._reader, fetch)
 

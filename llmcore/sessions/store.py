@@ -8,9 +8,9 @@ from attrs import define, frozen
 
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.hints import shown_kind
-from llmcore.sessions.contract.codec import entry_to_text
+from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
 from llmcore.sessions.contract.entries import MessageEntry
-from llmcore.sessions.contract.errors import MalformedError, MixedRunError
+from llmcore.sessions.contract.errors import ContractError, MalformedError, MixedRunError
 from llmcore.sessions.contract.run_rules import call_ids
 
 MAX_RUN_ID_LENGTH = 512
@@ -132,6 +132,16 @@ def texts_of(run_id: str, entries: Sequence[MessageEntry]) -> list[str]:
             message = f"half a surrogate pair in a timestamp or toolCallId: {name!r}"
             raise MalformedError(message, run_id=run_id)
     return texts
+
+
+def stored_entry(run_id: str, seq: int, text: str | bytes) -> StoredEntry:
+    """Return the entry in a stored *text*; a ContractError names the run and the entry."""
+    try:
+        return StoredEntry(seq, entry_from_text(text))
+    except ContractError as error:
+        error.message = f"entry {seq} of session {run_id!r} cannot be read: {error.message}"
+        error.run_id = run_id
+        raise
 
 
 def check_run_id(run_id: str) -> None:

@@ -38,7 +38,7 @@ FORMAT_VERSION = 1
 def load(path: str | Path) -> Cassette:
     """Return the cassette in the file *path*; CassetteError, naming it, if it holds none."""
     try:
-        return loads(Path(path).read_text("utf-8"))
+        return loads(Path(path).read_text("utf-8-sig"))  # editors of Windows write a BOM
     except OSError as error:
         raise CassetteError(f"cannot read {path}: {error.strerror or error}") from error
     except (CassetteError, UnicodeDecodeError) as error:

@@ -15,7 +15,7 @@ from llmcore.testing.selection import MARKER, RecordedTest, Selection, describe
 
 if TYPE_CHECKING:
     from llmcore.client.transport import Transport
-    from llmcore.testing.cassette import Origin
+    from llmcore.testing.cassette import Cassette, Origin
     from llmcore.testing.fixture import CassetteFixture
 
 
@@ -195,11 +195,10 @@ def _replaying(
     again = f"pytest --record {test.node_id!r}"
     if not path.exists():
         pytest.fail(_missing(path, again, settings), pytrace=False)
-    from llmcore.testing.cassette_file import load
     from llmcore.testing.fixture import CassetteFixture
     from llmcore.testing.player import Player
 
-    stored = load(path)
+    stored = _loaded(path, again)
     player = Player(
         stored,
         realtime=test.realtime,
@@ -210,6 +209,19 @@ def _replaying(
     yield CassetteFixture(name=test.name, path=path, transport=player, record_mode="replay")
     if request.node.stash.get(_PASSED, False):  # a failed test reports its own error
         player.finish()
+
+
+def _loaded(path: Path, again: str) -> "Cassette":
+    """Return the cassette in the file *path*; fail the test if it is damaged."""
+    from llmcore.testing.cassette import CassetteError
+    from llmcore.testing.cassette_file import load
+
+    try:
+        return load(path)
+    except CassetteError as error:
+        damage = str(error)
+    # Outside the block, whose error would be shown with this one.
+    pytest.fail(f"{damage}\nRestore the file, or record it again: {again}", pytrace=False)
 
 
 def _remedy(origin: "Origin", again: str) -> str:

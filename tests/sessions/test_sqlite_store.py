@@ -15,6 +15,7 @@ import pytest
 
 from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.contract.entries import EntryText, MessageEntry
+from llmcore.sessions.contract.errors import MalformedError
 from llmcore.sessions.sqlite_store import LAYOUT, SQLiteStore
 from llmcore.sessions.store import SessionStoreError
 from tests.support.strategies.contract import RUN, entry
@@ -182,6 +183,19 @@ def test_a_file_that_is_not_a_database_is_refused_unchanged(path: Path) -> None:
         anyio.run(SQLiteStore(path).read, RUN)
     assert not told.value.retryable
     assert path.read_bytes() == content
+
+
+async def test_an_entry_that_cannot_be_read_is_named(path: Path) -> None:
+    async with SQLiteStore(path) as store:
+        await store.append(RUN, [said("a"), said("b")])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE entries SET entry = json_set(entry, '$.later', 1) WHERE seq = 2")
+    async with SQLiteStore(path) as store:
+        assert len(await store.read(RUN, limit=1)) == 1
+        with pytest.raises(MalformedError, match=f"entry 2 of session '{RUN}'.*later") as caught:
+            await store.read(RUN)
+
+    assert caught.value.run_id == RUN
 
 
 async def test_a_path_below_a_file_is_an_error(tmp_path: Path) -> None:

@@ -174,6 +174,15 @@ def test_saving_creates_folders_and_leaves_no_temporary_file(tmp_path: Path) -> 
     assert [found.name for found in path.parent.iterdir()] == ["a.json"]
 
 
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    """Editors of Windows write one."""
+    path = tmp_path / "edited.json"
+    save(EXAMPLE, path, environ={})
+    path.write_text(path.read_text("utf-8"), "utf-8-sig")
+
+    assert load(path) == EXAMPLE
+
+
 def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -340,7 +340,7 @@ def test_an_authored_cassette_is_never_recorded_over(
 def test_a_malformed_cassette_is_reported_with_its_path(
     pytester: pytest.Pytester, run: Run
 ) -> None:
-    """It is an error of the file, whatever the test is about."""
+    """The error has the command that records it, and no frames of this library."""
     path = pytester.path / "cassettes" / "chat" / "streams-text.json"
     path.parent.mkdir(parents=True)
     path.write_text("{}")
@@ -349,7 +349,10 @@ def test_a_malformed_cassette_is_reported_with_its_path(
     result = run()
 
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["E*CassetteError: *streams-text.json holds no cassette*"])
+    result.stdout.fnmatch_lines(
+        ["*streams-text.json holds no cassette*", "Restore the file, or record it again: pytest*"]
+    )
+    result.stdout.no_fnmatch_line("*codec.py*")
 
 
 # -- What the fixture gives -------------------------------------------------------------------

@@ -216,13 +216,13 @@ def _check_shape(data: JsonObject, name: str) -> None:
     try:
         fault = _first_fault(data, name)
     except UnicodeEncodeError as error:  # the complaint would have to quote it
-        message = f"no {name}: a field is wrong, and half a surrogate pair in it: {error}"
+        message = f"not a valid {name}: a field is wrong, and half a surrogate pair in it: {error}"
         raise MalformedError(message) from error
     except (ValueError, RecursionError) as error:  # nested beyond the limit of the validator
-        raise MalformedError(f"no {name}: it cannot be checked: {error}") from error
+        raise MalformedError(f"not a valid {name}: it cannot be checked: {error}") from error
     if fault is not None:
         where = "".join(f"[{step!r}]" for step in fault.path)
-        raise MalformedError(f"no {name}: {where or '$'}: {fault.message[:_SHOWN]}")
+        raise MalformedError(f"not a valid {name}: {where or '$'}: {fault.message[:_SHOWN]}")
 
 
 @frozen
