@@ -7,6 +7,7 @@ protocols share; a test says when that is due.
 """
 
 import ast
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -79,6 +80,8 @@ SHOWN: Final = {
     "tests.support.strategies.requests": "requests json_values json_objects texts",
 }
 """The names that are shown, by module."""
+_WIDTH: Final = 96
+"""The most characters of a line, which a page shows beside its menus."""
 _WITH_METHODS: Final = frozenset({"Diagnostics", "Repaired", "ProtocolWire"})
 """Classes whose methods are shown, too."""
 _CONSTRUCTORS: Final = frozenset({"make"})
@@ -88,7 +91,13 @@ _PLAIN: Final = "llmcore.schema."
 
 def signatures() -> str:
     """Return the signatures of all shown names, by module."""
-    return "```text\n" + "\n".join(line for each in SHOWN for line in _module(each)) + "```\n"
+    lines = (part for each in SHOWN for line in _module(each) for part in _wrapped(line))
+    return "```text\n" + "\n".join(lines) + "```\n"
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 8)
+    return textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_long_words=False) or [line]
 
 
 def _module(name: str) -> Iterator[str]:
