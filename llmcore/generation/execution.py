@@ -103,7 +103,7 @@ class StepTools:
     """Runs the calls of one step and collects their outcomes."""
 
     def __init__(self, calls: Sequence[ToolCallPart], settings: StepSettings) -> None:
-        self.error: LLMError | None = None
+        self.error: LLMError | SystemExit | KeyboardInterrupt | None = None
         self._calls = calls
         self._settings = settings
         self._outcomes: list[ToolOutcome | None] = [None] * len(calls)
@@ -177,6 +177,10 @@ class StepTools:
             outcome = await _Run(self._settings, threads).outcome(self._calls[index])
         except Exception as error:  # noqa: BLE001  (also of the caller's functions)
             self.error = self.error or _fatal(self._calls[index].name, error)
+            self._scope.cancel()
+            return
+        except (SystemExit, KeyboardInterrupt) as error:  # else an event loop raises it, in a group
+            self.error = self.error or error
             self._scope.cancel()
             return
         self._outcomes[index] = outcome

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, cast
 
 from llmcore.schema.errors import AbortError, ConfigurationError
 from llmcore.schema.hints import end_at_call
@@ -39,7 +39,7 @@ class _Job(Generic[_T]):
     def __init__(self, work: Callable[[], Awaitable[_T]]) -> None:
         self.outcome: Future[_T] = Future()
         self._work = work
-        self._task: asyncio.Task[_T] | None = None
+        self._task: asyncio.Task[_T | None] | None = None
 
     def start(self) -> None:
         """Create the task. Runs on the loop."""
@@ -57,16 +57,20 @@ class _Job(Generic[_T]):
             with suppress(TimeoutError):
                 self.outcome.exception(_LONGEST_WAIT_S)
 
-    async def _run(self) -> _T:
-        return await self._work()
+    async def _run(self) -> _T | None:
+        try:
+            return await self._work()
+        except (SystemExit, KeyboardInterrupt) as error:
+            self.fail(error)  # else it ends the loop, and with it the calls of other threads
+            return None
 
-    def _finish(self, task: "asyncio.Task[_T]") -> None:
+    def _finish(self, task: "asyncio.Task[_T | None]") -> None:
         if task.cancelled():
             self.fail(AbortError(_ENDED))
         elif (error := task.exception()) is not None:
             self.fail(error)
         elif not self.outcome.done():
-            self.outcome.set_result(task.result())
+            self.outcome.set_result(cast("_T", task.result()))
 
     def fail(self, error: BaseException) -> None:
         """Set *error* as the outcome, unless there is one already."""
@@ -161,7 +165,7 @@ class Background:
         task.add_done_callback(self._tasks.discard)
 
     def _serve(self, started: "Future[asyncio.AbstractEventLoop]") -> None:
-        # A tool that raises SystemExit ends the loop, as in asyncio; the caller's job gets it.
+        # SystemExit of a callback or of another library's task ends the loop, as in asyncio.
         with suppress(SystemExit, KeyboardInterrupt):
             try:
                 with asyncio.Runner() as runner:

@@ -438,6 +438,31 @@ async def test_a_cancelled_read_is_the_end(entered: bool) -> None:
     assert (ran, len(transport.requests)) == ([1], 1)
 
 
+@both_ways
+async def test_a_tool_that_exits_raises_just_that(entered: bool) -> None:
+    """Not a group of errors, and the other tools of the step are cancelled."""
+    ended: list[str] = []
+
+    @tool
+    def leave() -> None:
+        raise SystemExit(3)
+
+    @tool
+    async def waits() -> None:
+        try:
+            await anyio.sleep(60)
+        finally:
+            ended.append("waits")
+
+    client, _ = client_of(calls_of(("a", "waits", {}), ("b", "leave", {})))
+    result = stream(MODEL, "Hi", tools=[waits, leave], client=client)
+    with pytest.raises(SystemExit) as caught:
+        await (read(result, entered=True) if entered else result.result())
+
+    assert caught.value.code == 3
+    assert ended == ["waits"]
+
+
 async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
     """The first one goes on as if nothing had happened."""
     fake = FakeModel(["first", Delay(0.2), " last"])
