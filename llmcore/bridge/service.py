@@ -451,5 +451,5 @@ def _policy(settings: GatewaySettings, tools: tuple[RegisteredTool, ...]) -> Tra
         reasoning_text=settings.reasoning_text,
         retry_without=settings.retry_without,
         registered_tools=tools,
-        max_choices=settings.max_choices,
+        max_choices=settings.limits.max_choices,
     )

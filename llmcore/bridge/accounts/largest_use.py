@@ -50,8 +50,8 @@ def largest_use(run: ResponseRun, body: JsonObject, prices: PriceList, *, in_mon
     request, count = run.request(), _choices(run, body)
     instead = (UpstreamModel(run.info.upstream.provider, name) for name in models_instead(body))
     targets = tuple(dict.fromkeys((run.info.upstream, *run.info.others, *instead)))
-    limit = _output_limit(request, body)
-    output = max(prices.most_output(target, limit) for target in targets)
+    limits = (request.generation.max_tokens, *map(int_or_none, map(body.get, _OUTPUT_LIMITS)))
+    output = max(prices.most_output(target, limits) for target in targets)
     tokens = (_bounded(count * estimated_tokens(request)), _bounded(count * output))
     if not in_money:
         return Use(*tokens, 0)
@@ -62,16 +62,6 @@ def largest_use(run: ResponseRun, body: JsonObject, prices: PriceList, *, in_mon
 
 def _choices(run: ResponseRun, body: JsonObject) -> int:
     return max(run.choices, int_or_none(body.get(_BEST_OF)) or 0)
-
-
-def _output_limit(request: LLMRequest, body: JsonObject) -> int | None:
-    """Return the highest output limit that an upstream may read; None without a limit.
-
-    Some servers read 0 or less as no limit.
-    """
-    stated = map(int_or_none, map(body.get, _OUTPUT_LIMITS))
-    limits = [n for n in (request.generation.max_tokens, *stated) if n is not None]
-    return max(limits) if limits and min(limits) > 0 else None
 
 
 def _bounded(amount: int) -> int:

@@ -1,7 +1,7 @@
 """The cost of responses: as the provider states it, from configured prices, or from the catalog."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -88,13 +88,14 @@ class PriceList:
         ]
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
-    def most_output(self, target: UpstreamModel, limit: int | None) -> int:
-        """Return the most output tokens of a response whose request has this *limit*.
+    def most_output(self, target: UpstreamModel, stated: Iterable[int | None]) -> int:
+        """Return the most output tokens of a response to a request with all *stated* limits.
 
-        Some servers read 0 or less as no limit.
+        A server may read any of them, and 0 or less as no limit.
         """
-        if limit is not None and limit > 0:
-            return limit
+        limits = [limit for limit in stated if limit is not None]
+        if limits and min(limits) > 0:
+            return max(limits)
         if self.output_tokens is not None:
             return self.output_tokens
         provider = self.providers.get(target.provider, target.provider)

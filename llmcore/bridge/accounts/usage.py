@@ -58,5 +58,5 @@ def _unseen(run: ResponseRun, request: LLMRequest, seconds: float, prices: Price
     reasons = known is not None and known.supports_reasoning
     if run.info.streamed and not reasons:
         return 0
-    most = prices.most_output(target, request.generation.max_tokens)
+    most = prices.most_output(target, (request.generation.max_tokens,))
     return run.choices * min(most, round(seconds * _UNSEEN_PER_S))

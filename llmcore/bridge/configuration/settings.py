@@ -140,6 +140,8 @@ class Limits:
     """Background responses that a process makes at once; as many again may wait."""
     rate_per_minute: int = _integer("RATE_LIMIT_PER_MINUTE", 0)
     """Requests a minute of each client key (or of each address, without keys); 0 is unlimited."""
+    max_choices: int = _integer("MAX_CHOICES", 1, least=1, most=128)
+    """The choices that a request of Chat Completions may ask for, each of them one call."""
     shutdown_s: float = _seconds("SHUTDOWN_SECONDS", 120.0, least=0)
     """How long running responses may take once the gateway is stopping."""
 
@@ -287,8 +289,6 @@ class GatewaySettings:
     add a message of the user's, or refuse."""
     model_prefix: str = _text("MODEL_PREFIX", "")
     """Put before models' names in lists for clients of Messages, and removed from requests."""
-    max_choices: int = _integer("MAX_CHOICES", 1, least=1, most=128)
-    """The choices that a request of Chat Completions may ask for, each of them one call."""
 
     @property
     def needs_key(self) -> bool:

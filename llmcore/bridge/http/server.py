@@ -247,11 +247,11 @@ def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
 
 
 def _listening_for(settings: GatewaySettings, port: int, **kind: bool) -> socket.socket:
-    return listening(settings.host, port, send_s=settings.limits.send_s, **kind)
+    return listening(settings.host, port, settings.limits.send_s, **kind)
 
 
 def listening(
-    host: str, port: int, *, shared: bool = False, accepting: bool = True, send_s: float = 60.0
+    host: str, port: int, send_s: float, *, shared: bool = False, accepting: bool = True
 ) -> socket.socket:
     """Return a socket that listens at the address; ConfigurationError if it is taken.
 

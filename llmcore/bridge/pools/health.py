@@ -30,9 +30,8 @@ from llmcore.schema.json import JsonObject
 _LONGEST_S: Final = 3600.0
 """The longest cool-down, whatever an upstream asks for: its key may get other limits meanwhile."""
 _SHORTEST_S: Final = 0.1
-SET_BACK_S: Final = 60.0
-"""A time that is further ahead than this was read before the clock was set back. The clocks of
-machines differ by less."""
+_SET_BACK_S: Final = 60.0
+"""The clocks of machines differ by less."""
 
 RATE_LIMITED: Final = "rate_limited"
 _OF_THE_KEY: Final = (AuthenticationError, QuotaExceededError)
@@ -154,9 +153,9 @@ def merged(own: Health, other: Health) -> Health:
     return other if other.failed_at > own.failed_at else own
 
 
-def is_of_this_clock(health: Health, now: float) -> bool:
-    """Return whether *health* was recorded since the system's clock was last set back."""
-    return health.failed_at <= now + SET_BACK_S
+def is_before_a_set_back(at: float, now: float) -> bool:
+    """Return whether the time *at* was read before the system's clock was set back to *now*."""
+    return at > now + _SET_BACK_S
 
 
 def state_of(health: Health, now: float, settings: CoolDownSettings) -> str:

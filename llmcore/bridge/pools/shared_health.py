@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.pools.health import HEALTHY, Health, is_of_this_clock
+from llmcore.bridge.pools.health import HEALTHY, Health, is_before_a_set_back
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.schema import json
@@ -53,7 +53,7 @@ class SharedHealth:
         data = await self._store.value(VALUE)
         now = health.now()
         found = unpacked(data).items()
-        shared = {name: other for name, other in found if is_of_this_clock(other, now)}
+        shared = {n: other for n, other in found if not is_before_a_set_back(other.failed_at, now)}
         health.learn(shared)
         changed = frozenset(health.changed)
         if not changed:

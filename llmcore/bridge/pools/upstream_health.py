@@ -17,11 +17,11 @@ from llmcore.bridge.pools.health import (
     KEY_REASONS,
     MODEL_REASONS,
     RATE_LIMITED,
-    SET_BACK_S,
     Health,
     after_failure,
     after_success,
     claimed,
+    is_before_a_set_back,
     is_of_the_key,
     merged,
     reason_of,
@@ -103,7 +103,7 @@ class UpstreamHealth:
         Times that were read before it was set back are forgotten.
         """
         now = self._clock()
-        if now < self._latest - SET_BACK_S:
+        if is_before_a_set_back(self._latest, now):
             self._known.clear()
             self._full_until.clear()
             self._rates = {

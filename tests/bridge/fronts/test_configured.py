@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from llmcore import Google, Model
+from llmcore.bridge.configuration.settings import Limits
 from llmcore.bridge.model_map import model_map_from
 from llmcore.fronts.openai_chat.grammar import violations
 from llmcore.routes.chat_providers import DeepSeek
@@ -42,7 +43,7 @@ def test_n_choices_are_as_many_calls(column: Column) -> None:
     said = Said(text="It rains.", cities=("Oslo",), counts=Counts(read=8))
     with (
         playing(column, said) as scene,
-        gateway(scene.model, relay=False, max_choices=3) as url,
+        gateway(scene.model, relay=False, limits=Limits(max_choices=3)) as url,
         openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client,
     ):
         whole = client.chat.completions.create(**CHAT, n=3)
@@ -85,7 +86,7 @@ def test_each_choice_of_a_stream_keeps_the_grammar() -> None:
     body = {**CHAT, "n": 3, "seed": 4, "stream": True, "stream_options": {"include_usage": True}}
     with (
         serve(numbered) as server,
-        gateway(COMPATIBLE.model_at(server.url), relay=False, max_choices=3) as url,
+        gateway(COMPATIBLE.model_at(server.url), relay=False, limits=Limits(max_choices=3)) as url,
     ):
         chunks = frames(httpx.post(f"{url}/v1/chat/completions", json=body).text)
 
@@ -109,7 +110,7 @@ def test_one_refused_choice_is_a_refusal_of_all(stream: bool) -> None:
     """With the upstream's status, as nothing was sent before."""
     with (
         playing(COMPATIBLE, Refused(status=429)) as scene,
-        gateway(scene.model, relay=False, max_choices=2) as url,
+        gateway(scene.model, relay=False, limits=Limits(max_choices=2)) as url,
     ):
         answer = httpx.post(f"{url}/v1/chat/completions", json={**CHAT, "n": 2, "stream": stream})
 
@@ -133,7 +134,7 @@ def test_a_choice_that_fails_within_a_stream_ends_it_once() -> None:
     body = {**CHAT, "n": 2, "seed": 1, "stream": True}
     with (
         serve(second_fails) as server,
-        gateway(COMPATIBLE.model_at(server.url), relay=False, max_choices=2) as url,
+        gateway(COMPATIBLE.model_at(server.url), relay=False, limits=Limits(max_choices=2)) as url,
     ):
         text = httpx.post(f"{url}/v1/chat/completions", json=body).text
 
@@ -147,7 +148,7 @@ def test_more_choices_than_configured_are_refused(most: int, n: int) -> None:
     """Before anything is sent, with the number that would be taken."""
     with (
         playing(COMPATIBLE, Said(text="x")) as scene,
-        gateway(scene.model, relay=False, max_choices=most) as url,
+        gateway(scene.model, relay=False, limits=Limits(max_choices=most)) as url,
     ):
         answer = httpx.post(f"{url}/v1/chat/completions", json={**CHAT, "n": n})
 

@@ -492,7 +492,7 @@ def test_little_is_kept_for_a_client_that_does_not_read() -> None:
     """The gateway reads its upstream no further than that, and keeps no text of what follows."""
     sent = 0
     with (
-        closing(server.listening("127.0.0.1", 0)) as listener,
+        closing(server.listening("127.0.0.1", 0, send_s=60)) as listener,
         closing(socket.create_connection(listener.getsockname())),
         closing(listener.accept()[0]) as connection,
         suppress(BlockingIOError),

@@ -89,7 +89,7 @@ def test_every_variable_changes_the_setting_it_names() -> None:
     assert settings.structured_output_by_front == {"gemini": "error", "openai-chat": "degrade"}
     assert settings.keep_alive_by_front == {"openai-chat": "none"}
     assert (settings.prefill, settings.model_prefix) == ("error", "claude-via-")
-    assert settings.max_choices == 4
+    assert settings.limits.max_choices == 4
 
 
 NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")

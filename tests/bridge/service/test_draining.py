@@ -40,7 +40,7 @@ def running(app: Busy, loop: str) -> Iterator[int]:
     """Serve *app* in a thread until it has ended, on the event loop *loop*; yield its port."""
     config = uvicorn.Config(app, lifespan="off", log_config=None, loop=loop)
     app.server = server = DrainingServer(config)
-    with listening("127.0.0.1", 0) as listener:
+    with listening("127.0.0.1", 0, send_s=60) as listener:
         port: int = listener.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

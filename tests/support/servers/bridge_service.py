@@ -56,7 +56,7 @@ async def asked(
 def listening(settings: GatewaySettings) -> Iterator[str]:
     """Run a gateway on loopback for the block; its base URL, `/v1` included."""
     service = Service.from_settings(settings)
-    listener = server.listening("127.0.0.1", 0)
+    listener = server.listening("127.0.0.1", 0, settings.limits.send_s)
     with serving(server.uvicorn_config(make_app(service), settings), [listener]):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
 

@@ -83,7 +83,7 @@ def violations(service: Service) -> float:
 @contextmanager
 def served(service: Service) -> Iterator[str]:
     """Serve *service* on loopback for the block; its URL, without a path."""
-    listener = server.listening("127.0.0.1", 0)
+    listener = server.listening("127.0.0.1", 0, send_s=60)
     with serving(server.uvicorn_config(make_app(service), service.settings), [listener]):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
