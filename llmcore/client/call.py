@@ -118,9 +118,8 @@ class _Response:
         chunks, self.chunks = self.chunks, None  # at once: two tasks may close
         if chunks is None:
             return
-        if self.decoder.finished:
-            await _read_out(chunks)
-        await close_response(self.exchange, chunks)
+        if not (self.decoder.finished and await _reaches_end(chunks)):
+            await close_response(self.exchange, chunks)
 
 
 class Call:
@@ -352,16 +351,19 @@ async def _read_whole(response: _Response) -> Sequence[LLMEvent]:
     return response.decoder.whole(b"".join(chunks))
 
 
-async def _read_out(chunks: Chunks) -> None:
-    """Read the rest of the body after the last event, so that the connection can be reused.
+async def _reaches_end(chunks: Chunks) -> bool:
+    """Read the rest of the body after the last event; return whether that was all of it.
 
-    The end of the body has nearly always arrived already. The rest is not waited for beyond a
-    short limit, and its faults are not errors.
+    The connection is then free and can be reused. The end of the body has nearly always arrived
+    already. The rest is not waited for beyond a short limit, and its faults are not errors.
     """
     left = _LINGERING_BYTES
     with anyio.move_on_after(_LINGERING_SECONDS), contextlib.suppress(LLMError):
-        while left > 0 and (chunk := await anext(chunks, None)) is not None:
+        while left > 0:
+            if (chunk := await anext(chunks, None)) is None:
+                return True
             left -= len(chunk)
+    return False
 
 
 async def response_error(exchange: Exchange, provider: str) -> LLMError:
