@@ -259,6 +259,8 @@ def announce_pages(
     state: ChatState, holder: NativeObject, lists: PageLists, events: Events
 ) -> ChatState:
     """Emit the `Source` of each page in the *lists* of *holder*: an object or a URL."""
+    if lists.keys().isdisjoint(holder):
+        return state
     for name, (path, url_field) in lists.items():
         pages: Any = holder.get(name)
         for step in path:
