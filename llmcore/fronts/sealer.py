@@ -2,6 +2,9 @@
 
 A seal is `ob1.` and base64url of an HMAC and compressed JSON: only a holder of the key can make
 one. The content is not encrypted: it is what the upstream sent to this client.
+
+In the signatures of Gemini's and Anthropic's APIs it is base64 of `ob1.` and the bytes: some
+clients decode a signature, and encode it again.
 """
 
 import base64
@@ -13,8 +16,12 @@ from attrs import field, frozen
 
 from llmcore.schema import json
 from llmcore.schema.json import JsonValue
+from llmcore.schema.media_sources import decode_base64
 
 PREFIX: Final = "ob1."
+_MARK: Final = PREFIX.encode()
+_MARK_IN_BASE64: Final = "b2Ix"
+"""How base64 of the mark begins."""
 _SIGNATURE_BYTES: Final = 16
 _MAX_BYTES: Final = 32 * 1024 * 1024
 """The most bytes of unpacked state."""
@@ -71,3 +78,23 @@ def _unpacked(packed: bytes, limit: int) -> bytes:
     if unpacker.unconsumed_tail or not unpacker.eof:
         raise ValueError("the state is cut off, or too large")
     return data
+
+
+# -- in base64
+
+
+def as_base64(sealed: str) -> str:
+    """Return a seal as padded base64 of the standard alphabet."""
+    return base64.b64encode(_MARK + _decoded(sealed)).decode()
+
+
+def seal_in(text: object) -> str | None:
+    """Return the seal that *text* is, in base64 or not; None for others, such as signatures."""
+    if not isinstance(text, str) or not text.startswith((PREFIX, _MARK_IN_BASE64)):
+        return None
+    if text.startswith(PREFIX):
+        return text
+    data = decode_base64(text)
+    if data is None or not data.startswith(_MARK):
+        return None
+    return PREFIX + base64.urlsafe_b64encode(data[len(_MARK) :]).rstrip(b"=").decode()

@@ -1,7 +1,7 @@
 """The conversation: native messages read as messages, and sealed state put back in its place.
 
     {"role": "assistant", "content": [
-        {"type": "thinking", "thinking": "Two files.", "signature": "ob1...."},
+        {"type": "thinking", "thinking": "Two files.", "signature": "b2IxL..."},
         {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}}]}
     {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "toolu_1", "content": "import os"}]}
@@ -36,7 +36,7 @@ from llmcore.fronts.reading import (
     report_unknown,
     required,
 )
-from llmcore.fronts.sealer import PREFIX
+from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
 from llmcore.schema.content import (
     ContentPart,
@@ -183,8 +183,8 @@ class TurnReader:
         self._content.check_fields(block, path)
         name = "signature" if block["type"] == "thinking" else "data"
         carried = read(block, name, str, f"{path}.")
-        if carried is not None and carried.startswith(PREFIX):
-            self._run.add_state(carried, f"{path}.{name}")
+        if (sealed := seal_in(carried)) is not None:
+            self._run.add_state(sealed, f"{path}.{name}")
             return
         text = str_or_none(block.get("thinking")) or ""
         if self._native:

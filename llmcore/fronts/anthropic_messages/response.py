@@ -47,6 +47,7 @@ from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.response_record import ResponseRecord
+from llmcore.fronts.sealer import as_base64
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
@@ -310,7 +311,7 @@ class MessagesWriter(FrontWriter):
 
     def _seal(self) -> str:
         self._hidden = False
-        return str(self._record.seal()["encrypted_content"])
+        return as_base64(str(self._record.seal()["encrypted_content"]))
 
     def _carry_rest(self) -> None:
         """Write a block that carries the state of the parts after the last thinking."""

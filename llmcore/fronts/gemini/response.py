@@ -21,13 +21,14 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
-from llmcore.fronts.gemini.carrier import TextRun, carried, joined_texts
+from llmcore.fronts.gemini.carrier import TextRun, joined_texts
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
 from llmcore.fronts.gemini.finish import candidate_end, finish_reason, response_end, usage_metadata
 from llmcore.fronts.gemini.request import ReadGeminiRequest
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.response_record import ResponseRecord
+from llmcore.fronts.sealer import as_base64
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES
 from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.tools import freeform_arguments
@@ -214,7 +215,7 @@ class GeminiWriter(FrontWriter):
         """Return the signature that carries all that is not sealed yet; empty if all is seen."""
         if not self._record.needs_opaque_item:
             return {}
-        return {"thoughtSignature": carried(self._record.seal()["encrypted_content"])}
+        return {"thoughtSignature": as_base64(self._record.seal()["encrypted_content"])}
 
     def _end_held(self, *, cut: bool) -> None:
         """Write the call whose arguments are not an object, unless it was *cut* off."""

@@ -20,9 +20,10 @@ from llmcore.folds.response import collect
 from llmcore.folds.segments import complete_segments
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.gemini.carrier import is_signature, sealed_in
+from llmcore.fronts.gemini.carrier import is_signature
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
 from llmcore.fronts.opaque_state import EchoReader
+from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PROTOCOL_ID
 from llmcore.protocols.tools import synthetic_call_id
@@ -47,7 +48,7 @@ def read_turn(
 
     Each call has an id. FrontError for a part that cannot be understood.
     """
-    sealed = any(sealed_in(part.get("thoughtSignature")) is not None for part, _ in turn)
+    sealed = any(seal_in(part.get("thoughtSignature")) is not None for part, _ in turn)
     if not sealed and upstream.protocol_id == PROTOCOL_ID:
         messages = _native_turn(turn, upstream, before)
     else:
@@ -165,7 +166,7 @@ class _TurnReader:
         """Return the responses of *turn*."""
         for part, path in turn:
             signature = part.get("thoughtSignature")
-            state = sealed_in(signature)
+            state = seal_in(signature)
             if state is None and is_signature(signature):
                 self._foreign = self._foreign or f"{path}.thoughtSignature"
             self._group += self._read(part, path)

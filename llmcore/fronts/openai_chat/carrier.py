@@ -30,7 +30,7 @@ from llmcore.fronts.opaque_state import (
 )
 from llmcore.fronts.openai_chat.chunks import ChunkWriter
 from llmcore.fronts.policy import ChatReasoning
-from llmcore.fronts.sealer import PREFIX, Sealer
+from llmcore.fronts.sealer import PREFIX, Sealer, seal_in
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import (
     ContentPart,
@@ -181,7 +181,7 @@ def seals_in(native: Mapping[str, Any]) -> list[str]:
 def is_sealed(entry: Mapping[str, Any]) -> bool:
     """Return whether an entry of `reasoning_details` or `thinking_blocks` is one of ours."""
     proof = str_or_none(entry.get("signature")) or str_or_none(entry.get("data")) or ""
-    return proof.startswith(PREFIX) or entry.get("format") == FORMAT
+    return seal_in(proof) is not None or entry.get("format") == FORMAT
 
 
 def thought_signature(call: Mapping[str, Any]) -> str | None:
@@ -198,7 +198,7 @@ def _carriers(native: Mapping[str, Any]) -> Iterator[str]:
         for entry in objects(native.get(name)):
             for field in ("signature", "data"):
                 if text := str_or_none(entry.get(field)):
-                    yield text
+                    yield seal_in(text) or text
     for call in objects(native.get("tool_calls")):
         if text := thought_signature(call):
             yield text

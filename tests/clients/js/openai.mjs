@@ -2,7 +2,7 @@
 import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
 import { z } from "zod";
-import { run } from "./scene.mjs";
+import { failureOf, run } from "./scene.mjs";
 
 const model = process.env.MODEL;
 const client = new OpenAI({
@@ -160,6 +160,6 @@ await run({
 
   async cut() {
     const stream = await client.responses.create({ model, input: "break off", stream: true });
-    return await collected(stream);
+    return await failureOf(collected(stream));
   },
 });

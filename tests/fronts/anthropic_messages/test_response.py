@@ -1,5 +1,6 @@
 """Responses of other providers on Anthropic's wire: blocks, stop reasons, counts, sealed state."""
 
+import base64
 from typing import Any
 
 import anthropic
@@ -234,7 +235,19 @@ def test_thinking_without_a_signature_is_a_block_before_the_text() -> None:
 
     assert made.types == ["thinking", "text"]
     assert made.content[0]["thinking"] == "Two files."
-    assert made.content[0]["signature"].startswith("ob1.")
+    assert made.content[0]["signature"].startswith("b2IxL")
+
+
+def test_a_signature_survives_a_client_that_decodes_its_base64() -> None:
+    """Google's ADK keeps signatures as bytes, as its own API has them; Anthropic's are base64."""
+    made = written(stream(thought("Two files."), text("Reading.")))
+    shown, said = made.content
+    data = base64.b64decode(shown["signature"], validate=True)
+    decoded = {**shown, "signature": base64.b64encode(data).decode()}
+    back = messages_of(HELLO, {"role": "assistant", "content": [decoded, said]})
+
+    assert back == messages_of(HELLO, made.echo())
+    assert back[1].origin is not None
 
 
 def test_encrypted_thinking_without_text_is_redacted() -> None:
@@ -314,7 +327,7 @@ def test_sealed_state_is_never_sent_to_a_vendor(protocol_id: str) -> None:
     body = {"messages": [HELLO, made.echo(), {"role": "user", "content": [result]}]}
     sent = str(built(read(body, protocol_id).request, protocol_id))
 
-    assert "ob1." not in sent
+    assert "b2IxL" not in sent
     assert "So." in sent
     assert "look" in sent
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import ListedModel
 from llmcore.fronts.gemini import front, grammar
-from llmcore.fronts.gemini.carrier import sealed_in
+from llmcore.fronts.sealer import seal_in
 from llmcore.schema import json
 from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.errors import ContextLengthError, OverloadedError, RateLimitError
@@ -174,7 +174,7 @@ def test_a_loop_of_tools_gives_every_upstream_its_state_back(client: str) -> Non
 
 def test_only_the_first_of_parallel_calls_is_signed() -> None:
     made = written(stream(*LOOP[:3]))
-    signed = [sealed_in(part.get("thoughtSignature")) is not None for part in made.parts]
+    signed = [seal_in(part.get("thoughtSignature")) is not None for part in made.parts]
 
     assert signed == [False, True, False, False]
 
