@@ -61,6 +61,7 @@ RATES: Final = {
     "cache_read": "cache_read_mtok",
     "cache_write": "cache_write_mtok",
     "cache_write_1h": "cache_write_1h_mtok",
+    "input_audio": "input_audio_mtok",
 }
 
 _NOT_CHAT: Final = re.compile(

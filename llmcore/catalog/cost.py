@@ -174,9 +174,11 @@ def _cost(rates: Rates, usage: Usage) -> float | None:
     uncached = usage.uncached_input_tokens
     if uncached is None:
         uncached = usage.input_tokens - read - write
+    audio = max(min(usage.audio_input_tokens or 0, uncached), 0)
     price_of_write = _or(rates.cache_write, rates.input)
     millions = (
-        uncached * rates.input
+        (uncached - audio) * rates.input
+        + audio * _or(rates.input_audio, rates.input)
         + read * _or(rates.cache_read, rates.input)
         + (write - write_1h) * price_of_write
         + write_1h * _or(rates.cache_write_1h, price_of_write)

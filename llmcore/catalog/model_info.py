@@ -23,6 +23,8 @@ class Rates:
     """US dollars for a million tokens written to a cache for 5 minutes, or the provider's time."""
     cache_write_1h: float | None = None
     """US dollars for a million tokens written to a cache for an hour."""
+    input_audio: float | None = None
+    """US dollars for a million tokens of audio in the input."""
 
 
 @frozen

@@ -22,7 +22,7 @@ _FLAGS: Final = (
 )
 _LISTS: Final = ("aliases", "endpoints", "tool_choice_modes")
 _FIELDS: Final = frozenset({*_TEXTS, *_COUNTS, *_FLAGS, *_LISTS, "prices"})
-_RATES: Final = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+_RATES: Final = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "input_audio")
 
 
 def models_from(document: JsonValue, source: str) -> tuple[ModelInfo, ...]:

@@ -86,7 +86,7 @@ def prices_from(record: Record) -> Prices:
     )
 
 
-_RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+_RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "input_audio")
 
 
 def _rates(record: Record) -> Rates:

@@ -295,6 +295,7 @@ class Accumulator:
             cache_read_tokens=counted.cache_read_tokens,
             cache_write_tokens=counted.cache_write_tokens,
             cache_write_1h_tokens=counted.cache_write_1h_tokens,
+            audio_input_tokens=counted.audio_input_tokens,
         )
         estimate = evolve(estimate, estimated=True)
         return estimate if self._earlier_usage is None else self._earlier_usage + estimate

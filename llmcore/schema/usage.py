@@ -56,6 +56,8 @@ class Usage:
     """Tokens of the prompt that were written to a cache."""
     cache_write_1h_tokens: int | None = None
     """The part of `cache_write_tokens` that is cached for an hour, at a higher price."""
+    audio_input_tokens: int | None = None
+    """The part of `uncached_input_tokens` that is audio, at another price for some models."""
     reasoning_tokens: int | None = None
     """Generated tokens that are reasoning."""
     reasoning_estimated: bool = False
@@ -81,6 +83,7 @@ class Usage:
         cache_read_tokens: int | None = None,
         cache_write_tokens: int | None = None,
         cache_write_1h_tokens: int | None = None,
+        audio_input_tokens: int | None = None,
         reasoning_tokens: int | None = None,
         cost_usd: float | None = None,
         service_tier: str | None = None,
@@ -93,8 +96,8 @@ class Usage:
         """
         input_tokens, output_tokens = _counts(input_tokens, output_tokens)
         total_tokens, reasoning_tokens = _counts(total_tokens, reasoning_tokens)
-        read, write, write_1h = _counts(
-            cache_read_tokens, cache_write_tokens, cache_write_1h_tokens
+        read, write, write_1h, audio = _counts(
+            cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, audio_input_tokens
         )
         cached = (read or 0) + (write or 0)
         if input_tokens is not None and cached > input_tokens:
@@ -111,6 +114,7 @@ class Usage:
             cache_read_tokens=read,
             cache_write_tokens=write,
             cache_write_1h_tokens=write_1h,
+            audio_input_tokens=audio,
             reasoning_tokens=reasoning_tokens,
             cost_usd=cost_usd,
             service_tier=service_tier,
@@ -143,6 +147,7 @@ class Usage:
             cache_read_tokens=_sum(self.cache_read_tokens, other.cache_read_tokens),
             cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
             cache_write_1h_tokens=_sum(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
+            audio_input_tokens=_sum(self.audio_input_tokens, other.audio_input_tokens),
             reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
             reasoning_estimated=self.reasoning_estimated or other.reasoning_estimated,
             cost_usd=_sum(self.cost_usd, other.cost_usd),
@@ -192,6 +197,7 @@ def estimated_usage(known: Usage, *, input_tokens: int, output_tokens: int) -> U
         cache_read_tokens=known.cache_read_tokens,
         cache_write_tokens=known.cache_write_tokens,
         cache_write_1h_tokens=known.cache_write_1h_tokens,
+        audio_input_tokens=known.audio_input_tokens,
         reasoning_tokens=known.reasoning_tokens,
         cost_usd=known.cost_usd,
     )

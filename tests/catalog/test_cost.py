@@ -65,6 +65,26 @@ def test_known_models_have_a_price(provider: str, model: str, used: Usage, dolla
     assert cost_of(provider, model, used) == pytest.approx(dollars, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("audio", "read", "dollars"),
+    [
+        (MILLION, 0, 1.0),
+        (400_000, 0, 0.4 + 0.6 * 0.3),
+        (0, MILLION, 0.03),
+        (200_000, 500_000, 0.2 + 0.3 * 0.3 + 0.5 * 0.03),
+        (MILLION, 500_000, 0.5 + 0.5 * 0.03),  # no more than what was not cached
+    ],
+)
+def test_audio_of_the_input_has_its_own_rate(audio: int, read: int, dollars: float) -> None:
+    """Where the model has one: gemini-2.5-pro bills audio as text."""
+    used = evolve(usage(MILLION - read, read=read), audio_input_tokens=audio)
+
+    assert cost_of("google", "gemini-2.5-flash", used) == pytest.approx(dollars)
+    assert cost_of("google", "gemini-2.5-pro", used) == cost_of(
+        "google", "gemini-2.5-pro", evolve(used, audio_input_tokens=None)
+    )
+
+
 def test_the_published_case_is_billed_as_the_provider_does() -> None:
     """$0.0544, not the $0.0913 of counting written tokens as plain input as well."""
     used = usage(3, write=12304, output=550)

@@ -67,8 +67,9 @@ class PriceList:
     ) -> int | None:
         """Return the most that so many *tokens* of input and output can cost; None if unknown.
 
-        Writing input to a cache can cost more than input that no cache holds, and each of the
-        requested *tiers* more than the standard one, which the upstream may serve in its place.
+        Writing input to a cache can cost more than input that no cache holds, so can audio, and
+        each of the requested *tiers* more than the standard one, which the upstream may serve in
+        its place.
         """
         usages = (
             Usage.make(
@@ -76,8 +77,14 @@ class PriceList:
                 output_tokens=tokens[1],
                 cache_write_tokens=written,
                 cache_write_1h_tokens=long_lived,
+                audio_input_tokens=audio,
             )
-            for written, long_lived in ((None, None), (tokens[0], None), (tokens[0], tokens[0]))
+            for written, long_lived, audio in (
+                (None, None, None),
+                (None, None, tokens[0]),
+                (tokens[0], None, None),
+                (tokens[0], tokens[0], None),
+            )
         )
         when = datetime.fromtimestamp(at, UTC)
         seller, models = self._seller(target), self.models

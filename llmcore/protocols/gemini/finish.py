@@ -24,6 +24,7 @@ from llmcore.schema.json import (
     count_or_none,
     has_only,
     object_or_empty,
+    objects,
     present,
     str_or_none,
 )
@@ -141,10 +142,24 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
         output_tokens=output_tokens,
         total_tokens=total,
         cache_read_tokens=count_or_none(usage.get("cachedContentTokenCount")),
+        audio_input_tokens=_audio_in(usage),
         reasoning_tokens=thoughts,
         service_tier=served_tier(usage.get("serviceTier") or usage.get("trafficType")),
         raw=dict(usage),
     )
+
+
+def _audio_in(usage: Mapping[str, Any]) -> int | None:
+    """Return the tokens of audio that no cache held; None where no audio is stated."""
+    prompt, tools, cached = (
+        sum(
+            count_or_none(entry.get("tokenCount")) or 0
+            for entry in objects(usage.get(f"{name}TokensDetails"))
+            if entry.get("modality") == "AUDIO"
+        )
+        for name in ("prompt", "toolUsePrompt", "cache")
+    )
+    return max(prompt + tools - cached, 0) if prompt or tools else None
 
 
 def _sum(first: int | None, other: int | None) -> int | None:

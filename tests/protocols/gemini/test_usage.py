@@ -50,7 +50,27 @@ from llmcore.protocols.gemini.finish import map_usage
             {"promptTokenCount": 9, "cachedContentTokenCount": 12, "totalTokenCount": 9},
             {"input_tokens": 9, "cache_read_tokens": 12, "uncached_input_tokens": None},
         ),
-        ({"promptTokenCount": 9}, {"input_tokens": 9, "output_tokens": None, "total_tokens": None}),
+        (
+            {
+                "promptTokenCount": 90,
+                "cachedContentTokenCount": 20,
+                "promptTokensDetails": [
+                    {"modality": "TEXT", "tokenCount": 10},
+                    {"modality": "AUDIO", "tokenCount": 80},
+                ],
+                "cacheTokensDetails": [{"modality": "AUDIO", "tokenCount": 20}],
+            },
+            {"input_tokens": 90, "uncached_input_tokens": 70, "audio_input_tokens": 60},
+        ),
+        (
+            {"promptTokenCount": 9},
+            {
+                "input_tokens": 9,
+                "audio_input_tokens": None,
+                "output_tokens": None,
+                "total_tokens": None,
+            },
+        ),
         ({"trafficType": "ON_DEMAND"}, {"input_tokens": None, "output_tokens": None}),
         ({"promptTokenCount": "x", "candidatesTokenCount": -1}, {"input_tokens": None}),
         ({}, {"input_tokens": None, "total_tokens": None}),

@@ -43,6 +43,7 @@ def usages() -> st.SearchStrategy[Usage]:
         cache_read_tokens=maybe(counts()),
         cache_write_tokens=maybe(counts()),
         cache_write_1h_tokens=maybe(counts()),
+        audio_input_tokens=maybe(counts()),
         reasoning_tokens=maybe(counts()),
         cost_usd=maybe(counts().map(lambda units: units / 1024)),
         raw=maybe(json_objects()),
