@@ -19,7 +19,7 @@ from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
 from llmcore.bridge.response_run import ErrorForm, SentResponse, WholeBody
 from llmcore.client.large_requests import holds_much, run_in_thread_if
-from llmcore.client.loop_task import new_scope
+from llmcore.client.loop_task import side_tasks
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
@@ -258,9 +258,8 @@ class StreamedResponse(_RunResponse):
             await self._close()
 
     async def _respond(self, writer: StreamWriter, send: Send) -> None:
-        over, attending = anyio.Event(), new_scope(shield=True)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._attend, writer, over, attending)
+        async with side_tasks() as tasks:
+            tasks.start(lambda: self._attend(writer))
             try:
                 while data := await self._run.next_bytes():
                     self._charge()
@@ -273,34 +272,21 @@ class StreamedResponse(_RunResponse):
             except Exception:  # noqa: BLE001  a fault of the gateway, which the client must learn of
                 LOGGER.exception("response_broke")
                 await self._fail(writer, send, gateway_failed())
-            finally:
-                over.set()
-                if writer.is_transmitting:  # a heartbeat that the client does not take
-                    attending.cancel()
 
-    async def _attend(
-        self, writer: StreamWriter, over: anyio.Event, attending: anyio.CancelScope
-    ) -> None:
-        """Send a heartbeat whenever nothing was sent for a while; fail if the client stalls.
-
-        It ends by itself once the response is *over*, or is stopped by its own scope: the exception
-        of a cancelled task is part of a reference cycle, which would keep the whole stream until a
-        garbage collection.
-        """
+    async def _attend(self, writer: StreamWriter) -> None:
+        """Send a heartbeat whenever nothing was sent for a while; fail if the client stalls."""
         silent_s = self.keep_alive_s or math.inf
         next_heartbeat = writer.wrote_at + silent_s
-        with attending:
-            while not over.is_set():
-                rest_s = max(0.0, next_heartbeat - time.monotonic())
-                with anyio.move_on_after(min(self.send_s / 2, rest_s)):
-                    await over.wait()
-                writer.check_stall(self.send_s)
-                next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
-                if over.is_set() or time.monotonic() < next_heartbeat:
-                    continue
-                if not writer.is_transmitting:
-                    await self._beat(writer)
-                next_heartbeat = time.monotonic() + silent_s
+        while True:
+            rest_s = max(0.0, next_heartbeat - time.monotonic())
+            await anyio.sleep(min(self.send_s / 2, rest_s))
+            writer.check_stall(self.send_s)
+            next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
+            if time.monotonic() < next_heartbeat:
+                continue
+            if not writer.is_transmitting:
+                await self._beat(writer)
+            next_heartbeat = time.monotonic() + silent_s
 
     async def _beat(self, writer: StreamWriter) -> None:
         """Send a heartbeat; ConnectionAbortedError if the client does not take it in time."""
