@@ -87,7 +87,7 @@ def read_texts(body: Fields, name: str, path: str = "") -> tuple[str, ...]:
 def read_options(
     body: Fields, parameters: Mapping[str, str], read: Callable[..., Any] = read, path: str = ""
 ) -> dict[str, Any]:
-    """Return the options of generation that *body* states, besides `stop`.
+    """Return the options of generation that are in *body*, besides `stop`.
 
     *parameters* are the names of the options in *body*, by those of `GenerationOptions`; *read*
     reads a field by its name and type, as `read` does.
@@ -95,7 +95,7 @@ def read_options(
     return {
         name: read(body, native, _OPTION_TYPES[name], path)
         for name, native in parameters.items()
-        if name in _OPTION_TYPES
+        if native in body and name in _OPTION_TYPES
     }
 
 
@@ -141,7 +141,8 @@ def report_unknown_inside(
 ) -> None:
     """Record the fields of objects of *body* that are none of the *known* ones, by the objects."""
     for name, fields in known.items():
-        report_unknown(object_or_empty(body.get(name)), fields, diagnostics.at(name))
+        if name in body:
+            report_unknown(object_or_empty(body[name]), fields, diagnostics.at(name))
 
 
 def report_lost(

@@ -40,7 +40,6 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PARAMETERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
@@ -113,10 +112,11 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
     )
     if upstream.protocol_id != MESSAGES:
         request = without_billing_line(request, diagnostics)
-    read = _as_read(body, request, diagnostics.entries)
     hidden = object_or_empty(body.get("reasoning")).get("exclude") is True
-    return changed(
-        read,
+    return _as_read(
+        body,
+        request,
+        diagnostics.entries,
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
         legacy=offer.legacy,
         choices=_choices(body),
@@ -130,7 +130,7 @@ def _read_responses(client_request: ClientRequest, upstream: Upstream) -> ReadCh
 
 
 def _as_read(
-    body: Fields, request: LLMRequest, diagnostics: Iterable[Diagnostic]
+    body: Fields, request: LLMRequest, diagnostics: Iterable[Diagnostic], **more: Any
 ) -> ReadChatRequest:
     options = field(body, "stream_options", dict) or {}
     return ReadChatRequest(
@@ -140,6 +140,7 @@ def _as_read(
         includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
         shows_logprobs=bool(request.generation.logprobs),
         custom_tools=frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool)),
+        **more,
     )
 
 
@@ -172,7 +173,7 @@ def _choices(body: Fields) -> int:
 def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
     stop = body.get("stop")
     options = read_options(body, PARAMETERS)
-    if options["max_tokens"] is None:
+    if options.get("max_tokens") is None:
         options["max_tokens"] = field(body, "max_tokens", int)
     return GenerationOptions(
         **options,
@@ -181,11 +182,19 @@ def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
     )
 
 
+_SWITCHES: Final = frozenset(
+    {"chat_template_kwargs", "enable_thinking", "thinking", "thinking_budget"}
+)
+"""Fields that are read as reasoning options, and have further meanings at some servers."""
+
+
 def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
     """Return the reasoning options, from any of the fields that clients use for them.
 
     A request only to hide thinking does not turn it on for models of other APIs.
     """
+    if _OF_REASONING.isdisjoint(body):
+        return None
     reasoning = field(body, "reasoning", dict) or {}
     effort = field(body, "reasoning_effort", str)
     effort = field(reasoning, "effort", str, "reasoning.") if effort is None else effort
@@ -228,6 +237,7 @@ def _thinking_switch(body: Fields, reasoning: Fields) -> bool | None:
 _STATES: Final[Mapping[str, bool]] = {"enabled": True, "adaptive": True, "disabled": False}
 """`thinking.type`."""
 _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
+_OF_REASONING: Final = frozenset({"include_reasoning", "reasoning", "reasoning_effort", *_SWITCHES})
 
 
 def _cache(body: Fields) -> CachePolicy:
@@ -250,7 +260,9 @@ def _has_anthropic_marks(body: Fields) -> bool:
 
 
 def _metadata(body: Fields, diagnostics: Diagnostics) -> Mapping[str, str]:
-    given = field(body, "metadata", dict) or {}
+    given = field(body, "metadata", dict)
+    if not given:
+        return {}
     lost = [name for name, value in given.items() if not isinstance(value, str)]
     report_lost(lost, "values of metadata are texts", diagnostics.at("metadata"))
     return {name: value for name, value in given.items() if isinstance(value, str)}
@@ -276,10 +288,6 @@ _READ_FIELDS: Final = frozenset(
     }
 )  # fmt: skip
 """Fields that `LLMRequest` has, and `usage`, which asks for what is always sent."""
-_SWITCHES: Final = frozenset(
-    {"chat_template_kwargs", "enable_thinking", "thinking", "thinking_budget"}
-)
-"""Fields that are read as reasoning options, and have further meanings at some servers."""
 _RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "user"})
 
 
@@ -311,8 +319,9 @@ def _provider_options(
         given = {name: value for name, value in given.items() if name not in _SWITCHES}
         has_user = "user_id" in (field(body, "metadata", dict) or {})
         options = _translated(given, protocol_id, diagnostics, has_user=has_user)
-    key = protocol_by_id(protocol_id or PROTOCOL_ID).metadata_key
-    return {key: options} if options else {}
+    if not options:
+        return {}
+    return {protocol_by_id(protocol_id or PROTOCOL_ID).metadata_key: options}
 
 
 def _is_left(name: str, value: object) -> bool:

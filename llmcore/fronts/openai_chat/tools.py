@@ -144,9 +144,10 @@ def _name_of(tool: ToolSpec) -> str | None:
 
 
 def _reject_same_names(tools: Sequence[ToolSpec]) -> None:
-    counts = Counter(name for tool in tools if (name := _name_of(tool)))
-    if twice := sorted(name for name, count in counts.items() if count > 1):
-        message = f"Two tools are called '{twice[0]}'. Rename one, or leave it out."
+    names = [name for tool in tools if (name := _name_of(tool))]
+    if len(set(names)) < len(names):
+        twice = min(name for name, count in Counter(names).items() if count > 1)
+        message = f"Two tools are called '{twice}'. Rename one, or leave it out."
         raise invalid(message, "tools", "tool_name_conflict")
 
 

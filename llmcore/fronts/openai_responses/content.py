@@ -89,7 +89,7 @@ def _is_part(item: object) -> bool:
 
 def _read_whole(native: object, protocol_id: str | None, diagnostics: Diagnostics) -> ContentPart:
     """Return a part with its own settings: a file's detail and a cache breakpoint."""
-    part, fields = _read_part(native, diagnostics.path), object_or_empty(native)
+    part, fields = read_part(native, diagnostics), object_or_empty(native)
     report_unknown(fields, _FIELDS, diagnostics)
     if isinstance(part, DocumentPart):
         part = _with_detail(part, fields, protocol_id, diagnostics)
@@ -109,7 +109,8 @@ def _with_detail(
     return part
 
 
-def _read_part(part: object, path: str) -> ContentPart:
+def read_part(part: object, diagnostics: Diagnostics) -> ContentPart:
+    """Return a part of a message; FrontError, naming the place of *diagnostics*, if invalid."""
     native = object_or_empty(part)
     match native.get("type"):
         case str(type_) if type_ in _TEXTS:
@@ -117,12 +118,13 @@ def _read_part(part: object, path: str) -> ContentPart:
         case "refusal":
             return RefusalPart(str(native.get("refusal") or ""))
         case "input_image" | "computer_screenshot" | "image_url":
-            return _image(native, path)
+            return _image(native, diagnostics.path)
         case "input_file":
-            return _file(native, path)
+            return _file(native, diagnostics.path)
         case "input_audio":
-            return _audio(object_or_empty(native.get("input_audio")) or native, path)
+            return _audio(object_or_empty(native.get("input_audio")) or native, diagnostics.path)
         case type_:
+            path = diagnostics.path
             raise invalid(f"{path} has the unknown type {type_!r}.", f"{path}.type")
 
 

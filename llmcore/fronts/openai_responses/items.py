@@ -28,14 +28,13 @@ from llmcore.fronts.openai_responses.content import (
     annotations_of,
     delta_logprobs,
     logprobs_of,
-    read_content,
+    read_part,
     refusal_part,
     text_part,
 )
 from llmcore.fronts.openai_responses.events import EventWriter
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart
-from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import (
     File,
     ReasoningDelta,
@@ -119,7 +118,8 @@ class MessageItem:
             object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
         record = self._writer.record
-        record.show(record.part_of(event), read_content([part], Diagnostics())[0])
+        seen = read_part(part, self._writer.diagnostics) if record.sealing else None
+        record.show(record.part_of(event), seen)
 
     def _refused(self, event: TextEnd) -> Item:
         self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
@@ -127,8 +127,11 @@ class MessageItem:
 
     def _output_text(self, event: TextEnd) -> Item:
         place = self._place()
-        path = f"output[{self._writer.index}].content[{len(self._content)}]"
-        annotations = annotations_of(event.citations, event.text, self._writer.diagnostics.at(path))
+        annotations = []
+        if event.citations:
+            path = f"output[{self._writer.index}].content[{len(self._content)}]"
+            here = self._writer.diagnostics.at(path)
+            annotations = annotations_of(event.citations, event.text, here)
         for number, annotation in enumerate(annotations):
             self._writer.write(
                 "response.output_text.annotation.added",

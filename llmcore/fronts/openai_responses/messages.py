@@ -14,7 +14,8 @@ https://developers.openai.com/api/reference/resources/responses/methods/create.
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import evolve, frozen
+import msgspec
+from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId
@@ -70,8 +71,7 @@ from llmcore.schema.messages import Message, Origin, Role
 # -- what a request refers to
 
 
-@frozen(kw_only=True)
-class References:
+class References(msgspec.Struct, frozen=True, kw_only=True):
     """The references of a request, to be fetched before it is translated."""
 
     previous_response_id: str | None = None

@@ -67,7 +67,8 @@ _TYPES: Final[Mapping[str, type]] = {
 def check_types(body: Body) -> None:
     """Raise FrontError for a field that a response could not repeat."""
     for name, kind in _TYPES.items():
-        read_field(body, name, kind)
+        if name in body:
+            read_field(body, name, kind)
     for name, value in object_or_empty(body.get("metadata")).items():
         if not isinstance(value, str):
             place = f"metadata.{name[:100]}"
@@ -237,7 +238,9 @@ def _own_fields(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -
     """Return the fields of the cache and of reasoning that only the Responses API has."""
     options: dict[str, Any] = {}
     for parameter, defaults in _OF_RESPONSES.items():
-        given = object_or_empty(body.get(parameter))
+        if parameter not in body:
+            continue
+        given = object_or_empty(body[parameter])
         fields = {
             name: given[name]
             for name, usual in defaults.items()

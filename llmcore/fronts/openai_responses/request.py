@@ -38,7 +38,6 @@ from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
-from llmcore.schema.changed import changed
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
@@ -127,9 +126,8 @@ def read(
     )
     messages = (*previous.messages, *reader.read(items))
     include = _include(body, diagnostics)
-    read = _request(body, offer, messages, protocol_id, diagnostics, compacts=compacts)
     return ReadResponsesRequest(
-        request=changed(read, model=upstream.model, provider=upstream.provider),
+        request=_request(body, offer, messages, upstream, diagnostics, compacts=compacts),
         streaming=read_field(request.body, "stream", bool) or False,
         registry=registry,
         input_items=shown_items(tuple(items)),
@@ -160,12 +158,12 @@ def _request(
     body: Mapping[str, Any],
     offer: ToolOffer,
     messages: tuple[Message, ...],
-    protocol_id: str | None,
+    upstream: Upstream,
     diagnostics: Diagnostics,
     *,
     compacts: bool,
 ) -> LLMRequest:
-    """Return the request, but for its model."""
+    protocol_id = upstream.protocol_id
     choice, allowed = read_tool_choice("none" if compacts else body.get("tool_choice"), offer)
     instructions = read_field(body, "instructions", str)
     empty = len(messages) == compacts  # the wish for a summary does not count
@@ -174,7 +172,8 @@ def _request(
     if empty and protocol_id != PROTOCOL_ID:  # instructions alone are what to answer
         messages, instructions = (Message("system", (TextPart(str(instructions)),)),), None
     request = LLMRequest(
-        model="",
+        model=upstream.model,
+        provider=upstream.provider,
         messages=messages,
         system=instructions or None,
         tools=allowed.specs,
@@ -246,7 +245,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "truncation": "disabled",
     "user": None,
 }
-_IF_GIVEN: Final = ("prompt_cache_retention",)
+_REPEATED: Final = frozenset({*_DEFAULTS, "prompt_cache_retention"})
 _SECRETS: Final = frozenset({"authorization", "headers"})
 """Credentials for an MCP server, which clients send with every request."""
 _FORMAT_DEFAULTS: Final = {"description": None, "strict": False}
@@ -254,13 +253,9 @@ _FORMAT_DEFAULTS: Final = {"description": None, "strict": False}
 
 def echoed(body: Mapping[str, Any]) -> JsonObject:
     """Return the fields of *body* that every form of its response repeats."""
-    fields = {
-        name: default if body.get(name) is None else body[name]
-        for name, default in _DEFAULTS.items()
-    }
-    given = {name: body[name] for name in _IF_GIVEN if body.get(name) is not None}
+    given = {name: value for name, value in body.items() if value is not None and name in _REPEATED}
     return {
-        **fields,
+        **_DEFAULTS,
         **given,
         "reasoning": _reasoning(object_or_empty(body.get("reasoning"))),
         "text": _text(object_or_empty(body.get("text"))),
