@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty
 from llmcore.schema.usage import Usage
 
@@ -73,8 +74,7 @@ def stop_sequence(event: Finish, sequences: Sequence[str]) -> str | None:
 # -- usage
 
 
-@frozen(kw_only=True)
-class TokenCounts:
+class TokenCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens of one response as numbers that add up, none below 0.
 
     APIs whose usage cannot leave a number out show 0 for what the upstream did not count.

@@ -22,7 +22,7 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
-from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
+from llmcore.fronts.segment_order import DELTA_KINDS, ORDERED, SegmentOrder
 from llmcore.protocols.response_parts import CommentaryAsReasoning
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
@@ -166,6 +166,8 @@ class FrontWriter:
     _marks_commentary: ClassVar[bool] = False
     """Whether the API tells commentary from the response. Clients of the others would take both
     for one document."""
+    _has_one_order: ClassVar[bool] = True
+    """Whether all segments are shown one after another. Else each field has an order of its own."""
 
     def __init__(self, read: ReadRequest) -> None:
         self._order = SegmentOrder()
@@ -179,7 +181,10 @@ class FrontWriter:
         """Whether the terminal event was written: nothing comes after it."""
         self._cut = False
         is_one_text = read.answers_in_json and not self._marks_commentary
-        self._commentary = CommentaryAsReasoning() if is_one_text else None
+        self._before: Callable[[LLMEvent], LLMEvent | None] | None = (
+            CommentaryAsReasoning().read if is_one_text else None
+        )
+        """Returns what is written in place of each event; None writes nothing."""
 
     def start(self) -> Sequence[Event]:
         """Return the events that open the stream, if it can be opened before the upstream's.
@@ -192,20 +197,22 @@ class FrontWriter:
         """Return the native events for *event*; none after a terminal one."""
         if self.ended:
             return ()
-        if self._commentary is not None:
-            event = self._commentary.read(event)
+        if self._before is not None:
+            read = self._before(event)
+            if read is None:
+                return ()
+            event = read
         kind = DELTA_KINDS.get(type(event))
         if kind is not None:
             made = self._delta_of_live(kind, event)
             if made is not None:
                 return made
-        self._add(event)
+        if self._has_one_order and type(event) in ORDERED:
+            for ordered in self._order.add(event):
+                self._handle(ordered)
+        else:
+            self._handle(event)
         return self._take()
-
-    def _add(self, event: LLMEvent) -> None:
-        """Write *event*, and those that waited for it."""
-        for ordered in self._order.add(event):
-            self._handle(ordered)
 
     def _delta_of_live(self, _kind: str, _event: Any) -> Sequence[Event] | None:
         """Return the events of a delta that only continues the open segment: the per-token path.

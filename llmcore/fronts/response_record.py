@@ -1,7 +1,7 @@
 """The parts of one response: what the client sees of them, and what is sealed for it to carry."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from attrs import evolve
 
@@ -34,14 +34,19 @@ def shown_part(
             return part
 
 
+_NO_ORIGIN: Final = Origin(provider="", model="")
+"""That of a response before its first event."""
+
+
 class ResponseRecord:
     """The parts of a response in their order, and which of them are sealed already."""
 
     def __init__(self, response_id: str, sealer: Sealer, *, sealing: bool) -> None:
-        self.origin = Origin(provider="", model="")
+        self.origin = _NO_ORIGIN
         self._response_id = response_id
         self._sealer = sealer
-        self._sealing = sealing
+        self.sealing = sealing
+        """Whether its state is sealed. Only then it matters how a client reads its parts."""
         self._parts: list[ContentPart] = []
         self._unsealed: list[ShownPart] = []
         self._needs_state = False
@@ -50,8 +55,9 @@ class ResponseRecord:
     def add(self, shown: ShownPart) -> None:
         """Add the next parts."""
         self._parts.extend(shown.parts)
-        self._unsealed.append(shown)
-        self._needs_state = self._needs_state or needs_state(shown)
+        if self.sealing:
+            self._unsealed.append(shown)
+            self._needs_state = self._needs_state or needs_state(shown)
 
     def show(self, part: ContentPart | None, as_read_by_client: ContentPart | None = None) -> None:
         """Add one part that the client sees as *as_read_by_client*, or not at all."""
@@ -70,11 +76,11 @@ class ResponseRecord:
     @property
     def needs_opaque_item(self) -> bool:
         """Whether something is still to be sealed that a client's echo would not bring back."""
-        return self._sealing and self._needs_state
+        return self._needs_state
 
     def seal(self) -> Mapping[str, Any]:
         """Return `encrypted_content` for all that is not sealed yet; empty if it is not kept."""
-        if not self._sealing:
+        if not self.sealing:
             return {}
         unsealed, self._unsealed, self._needs_state = self._unsealed, [], False
         text = sealed_state(

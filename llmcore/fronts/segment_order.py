@@ -6,7 +6,7 @@ time. So events of the first open segment pass, and those of later ones wait for
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import define, field
 
@@ -45,6 +45,8 @@ _OTHERS: Final[Mapping[type[LLMEvent], str]] = {
     ToolCall: "tool",
 }
 _ENDS: Final = (TextEnd, ReasoningEnd, ToolCall)
+ORDERED: Final = frozenset({*_STARTS, *_OTHERS, ToolResult, File, ProviderEvent})
+"""The types of the events that may have to wait. All others are shown as they come."""
 _DRAWS: Final = "image_generation"
 
 
@@ -74,10 +76,11 @@ class SegmentOrder:
     def add(self, event: LLMEvent) -> list[LLMEvent]:
         """Return what can be shown now that *event* came."""
         kind = type(event)
+        of_segment: Any = event
         if kind in _STARTS:
-            return self._start(event, (_STARTS[kind], _id(event)))
+            return self._start(event, (_STARTS[kind], of_segment.id))
         if kind in _OTHERS:
-            return self._go_on(event, (_OTHERS[kind], _id(event)))
+            return self._go_on(event, (_OTHERS[kind], of_segment.id))
         if isinstance(event, ToolResult):
             return self._result(event)
         if isinstance(event, File) and (segment := self._drawing()) is not None:
@@ -155,8 +158,9 @@ class SegmentOrder:
         passed: list[LLMEvent] = []
         while self._queue:
             segment = self._queue[0]
-            passed += joined(segment.waiting)
-            segment.waiting = []
+            if segment.waiting:
+                passed += joined(segment.waiting)
+                segment.waiting = []
             if not segment.ended:
                 self.live = segment.key
                 return passed
@@ -165,10 +169,6 @@ class SegmentOrder:
                 self._open.pop(segment.key, None)
         self.live = None
         return passed
-
-
-def _id(event: LLMEvent) -> str:
-    return str(getattr(event, "id", ""))
 
 
 _DELTAS: Final = (TextDelta, ReasoningDelta, ToolInputDelta)

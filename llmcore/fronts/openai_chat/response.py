@@ -63,6 +63,8 @@ _MESSAGE: Final = "choices[0].message"
 class ChatWriter(FrontWriter):
     """Writes one completion."""
 
+    _has_one_order = False
+
     def __init__(
         self, info: ResponseIdentity, request: ReadChatRequest, upstream: Upstream
     ) -> None:
@@ -99,9 +101,6 @@ class ChatWriter(FrontWriter):
         """Whether the upstream counted the response itself."""
 
     # -- what a server calls
-
-    def _add(self, event: LLMEvent) -> None:
-        self._handle(event)  # each field of the message has an order of its own
 
     def _delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
         field = self._field.get(event.id, "content")

@@ -104,11 +104,12 @@ class Summary:
         """The text so far; empty if the model wrote none."""
         return "".join(self._texts).strip()
 
-    def takes(self, event: LLMEvent) -> bool:
-        """Add the text of *event*; return whether it has nothing else to be shown."""
+    def read(self, event: LLMEvent) -> LLMEvent | None:
+        """Add the text of *event*; return it if it is to be shown besides."""
         if isinstance(event, TextEnd) and not event.refusal:
             self._texts.append(event.text)
-        return not isinstance(event, StreamStart | StepStart | StepFinish | Finish | ErrorEvent)
+        is_shown = isinstance(event, StreamStart | StepStart | StepFinish | Finish | ErrorEvent)
+        return event if is_shown else None
 
 
 # -- POST /responses/compact

@@ -48,6 +48,12 @@ class EventWriter:
         self._events.append({"type": type_, "sequence_number": self.sequence, **fields})
         self.sequence += 1
 
+    def add(self, event: Event) -> None:
+        """Add an event that has all but its number."""
+        event["sequence_number"] = self.sequence
+        self.sequence += 1
+        self._events.append(event)
+
     def take(self) -> list[Event]:
         """Return the events since the last time."""
         events, self._events = self._events, []

@@ -59,7 +59,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none, without
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
 
@@ -94,6 +94,8 @@ class ResponsesWriter(FrontWriter):
         )
         self._writer = EventWriter(upstream.new_id, self._record, self._diagnostics)
         self._summary = Summary() if request.compacts else None
+        if self._summary is not None:
+            self._before = self._summary.read
         self._item: OpenItem | None = None
         self._text_start: TextStart | None = None
         self._input_text = ""
@@ -114,12 +116,6 @@ class ResponsesWriter(FrontWriter):
         if self._frame.model:
             self._begin()
         return self._writer.take()
-
-    def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the native events for *event*; none after a terminal one."""
-        if self._summary is not None and self._summary.takes(event):
-            return ()
-        return super().feed(event)
 
     def _take(self) -> list[Event]:
         return self._writer.take()
@@ -239,10 +235,11 @@ class ResponsesWriter(FrontWriter):
             self._message(self._text_start).start(self._text_start)
             self._text_start = None
         if isinstance(self._item, MessageItem):
-            self._number(self._item.delta(event))
+            self._writer.add(self._item.delta(event))
 
     def _on_text_end(self, event: TextEnd) -> None:
-        self._sources.cite(event.citations)
+        if event.citations:
+            self._sources.cite(event.citations)
         start, self._text_start = self._text_start, None
         if start is None and isinstance(self._item, MessageItem):
             self._item.end(event)
@@ -266,7 +263,7 @@ class ResponsesWriter(FrontWriter):
     def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
         item = self._reasoning()
         item.begin()
-        self._number(item.delta(event))
+        self._writer.add(item.delta(event))
 
     def _on_reasoning_end(self, event: ReasoningEnd) -> None:
         self._reasoning().end(event)
@@ -285,7 +282,7 @@ class ResponsesWriter(FrontWriter):
         if isinstance(self._item, CallItem):
             made = self._item.delta(event)
             if made is not None:
-                self._number(made)
+                self._writer.add(made)
 
     def _on_tool_input_end(self, event: ToolInputEnd) -> None:
         self._input_text = event.text
@@ -347,7 +344,6 @@ class ResponsesWriter(FrontWriter):
 
     def _begin(self) -> None:
         self._begun = True
-        self.response = self._frame.response("in_progress", ())
         self._writer.write("response.created", response=self.response)
         self._writer.write("response.in_progress", response=self.response)
 
@@ -358,6 +354,7 @@ class ResponsesWriter(FrontWriter):
         self._record.origin = self._begin_response(event)
         if not self._begun:
             self._frame.model = event.model
+            self.response = self._frame.response("in_progress", ())
             self._begin()
 
     def _on_step_finish(self, event: StepFinish) -> None:
@@ -408,7 +405,3 @@ class ResponsesWriter(FrontWriter):
         self.response = self._frame.response(status, self._writer.output, self.usage, **fields)
         self._writer.write(f"response.{status}", response=self.response)
         self.ended = True
-
-    def _number(self, made: Event) -> None:
-        fields = without(made, "type", "sequence_number")
-        self._writer.write(made["type"], **fields)

@@ -7,6 +7,7 @@ import pytest
 from attrs import evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from openai import APIError
 
 from llmcore.folds.response import collect
@@ -137,7 +138,7 @@ def test_our_client_reads_of_our_front_what_the_upstream_answered(
     assert again.finish_reason.reason == _expected_reason(answer)
     counts = token_counts(answer.usage)
     if counts is not None:
-        counts = evolve(counts, total=counts.input + counts.output, cache_write_1h=0)
+        counts = replace(counts, total=counts.input + counts.output, cache_write_1h=0)
     assert token_counts(again.usage) == counts
 
 
