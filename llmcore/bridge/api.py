@@ -6,7 +6,6 @@ are the gateway's, the same for all operations.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -44,7 +43,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.name or self.owner if self.key is None else self.key.id
 
 
-class OperationRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class OperationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request for an operation."""
 
     caller: Caller
@@ -58,7 +57,7 @@ class OperationRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     body_bytes: int = LARGEST_SMALL_BODY + 1
     """The size of the body, where that is known."""
 
-    @cached_property
+    @property
     def is_large(self) -> bool:
         """Whether reading the body takes more than a few milliseconds."""
         return self.body_bytes > LARGEST_SMALL_BODY and holds_much(self.request.body)

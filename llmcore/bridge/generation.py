@@ -99,9 +99,9 @@ class Generation(Generic[Read]):
         self._service = service
         self._format_field = format_field
 
-    async def generate(self, call: OperationRequest) -> ResponseRun:
+    def generate(self, call: OperationRequest) -> Awaitable[ResponseRun]:
         """Return the response of a model, to be run."""
-        return await self.pooled(call, self.respond)
+        return self.pooled(call, self.respond)
 
     async def pooled(self, call: OperationRequest, respond: MakeResponse) -> ResponseRun:
         """Return what *respond* makes for the model of the request.
@@ -211,10 +211,13 @@ class Generation(Generic[Read]):
             return None
         if not route.protocol.native_tools and self.front.has_native_tools(request.body):
             return None
-        framed = self.encoding(request).content_type.startswith("text/event-stream")
-        if (chosen.streaming and not framed) or holds_sealed_state(request.body):
+        if chosen.streaming and not self._is_framed(request):
             return None
-        return route
+        return None if holds_sealed_state(request.body) else route
+
+    def _is_framed(self, request: ClientRequest) -> bool:
+        """Return whether the client reads server-sent events, as all upstreams send them."""
+        return self.front.encoding(request).content_type.startswith("text/event-stream")
 
     def relayed(self, call: OperationRequest, chosen: ChosenModel, route: Route) -> ResponseRun:
         """Return the response of an upstream of the same API, to pass as it comes."""

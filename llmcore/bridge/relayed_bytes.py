@@ -165,7 +165,8 @@ class RelayedBytes:
         self.status, self.headers = exchange.status, exchange.headers
         self._cuts = self._streamed and self.status < _FIRST_ERROR
         self._request = request
-        return _CopiedExchange(exchange, self)
+        diagnostics = getattr(exchange, "diagnostics", ())
+        return _CopiedExchange(exchange, self, self.status, self.headers, diagnostics)
 
     # -- for the client
 
@@ -319,18 +320,9 @@ class _CopiedExchange(msgspec.Struct, frozen=True):
 
     inner: Exchange
     copy: RelayedBytes
-
-    @property
-    def status(self) -> int:
-        return self.inner.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self.inner.headers
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return getattr(self.inner, "diagnostics", ())
+    status: int
+    headers: Mapping[str, str]
+    diagnostics: tuple[Diagnostic, ...]
 
     def limit_reads(self, seconds: float | None, /) -> bool:
         return self.copy.limited(self.inner.limit_reads(seconds))

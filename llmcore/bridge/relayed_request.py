@@ -126,10 +126,10 @@ def _asking_for_usage(body: JsonObject, usage: JsonObject) -> JsonObject | None:
 
 def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
     """Return *body* with the *fields* of the route in place of the client's."""
-    kept = {name: fields.get(name, value) for name, value in body.items()}
+    native = {**body, **fields}
     if "model" not in fields:
-        kept.pop("model", None)
-    return {**kept, **fields}
+        native.pop("model", None)
+    return native
 
 
 # -- the route

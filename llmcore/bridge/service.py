@@ -309,9 +309,9 @@ class Service:
         prepared = await self.run_in_thread_if(step, large=is_large(request))
         return prepared.alt(from_llm_error).unwrap()
 
-    async def run_in_thread_if(self, step: Callable[[], _T], *, large: bool) -> _T:
+    def run_in_thread_if(self, step: Callable[[], _T], *, large: bool) -> Awaitable[_T]:
         """Return what *step* returns, from one of a few threads if it is *large*."""
-        return await run_in_thread_if(step, large=large, limiter=self._threads)
+        return run_in_thread_if(step, large=large, limiter=self._threads)
 
     # -- The store
 

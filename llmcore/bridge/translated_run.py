@@ -273,10 +273,11 @@ class TranslatedRun(UpstreamRun):
     # -- Events
 
     async def _folded(self, batch: Sequence[LLMEvent]) -> Sequence[Event]:
-        unsent = self._unsent
-        unsent += self._open_stream()
+        unsent, feed = self._unsent, self._writer.feed
+        if not self._opened:
+            unsent += self._open_stream()
         for event in batch:
-            unsent += self._checked(self._writer.feed(event))
+            unsent += feed(event) if self.plan.checker is None else self._checked(feed(event))
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):
             await self._end()
         self._unsent = []

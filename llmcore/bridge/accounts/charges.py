@@ -113,27 +113,27 @@ class Accounts:
         model without a known price if there is a budget in dollars, 503 if the ledger cannot be
         reached.
         """
-        try:
-            return await self._opened(caller, run, body)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await run.aclose()
-            raise
-
-    async def _opened(self, caller: Caller, run: ResponseRun, body: JsonObject) -> "Charge":
         limits = caller.key.limits if caller.key is not None else None
         charge = Charge(self, caller, run)
         if self._counts(limits):
-            step = partial(self._reserve, charge, limits, body)
             try:
-                await anyio.to_thread.run_sync(step, limiter=self._threads)
-            except StateUnavailableError as error:
-                if error.sent:
-                    self._writer.release(charge.id, charge.increments)
-                self._metrics.state_errors.inc()
-                log(logging.ERROR, "state_unavailable", error=str(error))
-                raise accounts_unavailable() from error
+                await self._reserved(charge, limits, body)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await run.aclose()
+                raise
         return charge
+
+    async def _reserved(self, charge: "Charge", limits: KeyLimits | None, body: JsonObject) -> None:
+        step = partial(self._reserve, charge, limits, body)
+        try:
+            await anyio.to_thread.run_sync(step, limiter=self._threads)
+        except StateUnavailableError as error:
+            if error.sent:
+                self._writer.release(charge.id, charge.increments)
+            self._metrics.state_errors.inc()
+            log(logging.ERROR, "state_unavailable", error=str(error))
+            raise accounts_unavailable() from error
 
     def hold_lease(self) -> None:
         """Keep the reservations of this worker from expiring; blocks. StateUnavailableError."""

@@ -40,7 +40,7 @@ class PriceList:
 
     def _seller(self, target: UpstreamModel) -> str:
         """Return the upstream of *target* if it has a price of its own, else its provider."""
-        if any(
+        if self.models and any(
             model.provider == target.provider and model.id == target.model for model in self.models
         ):
             return target.provider
@@ -51,7 +51,7 @@ class PriceList:
     ) -> int | None:
         """Return the cost of *usage* by *target*, which gave *response*; None if it is unknown."""
         model = target.model
-        is_own = any(known.id == model for known in self.models)
+        is_own = bool(self.models) and any(known.id == model for known in self.models)
         cost = cost_of_usage(
             self._seller(target),
             (model if is_own else response.model, model),

@@ -29,7 +29,13 @@ from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.openai_responses.request import read as read_with_stored
 from llmcore.fronts.openai_responses.response import ResponsesWriter
-from llmcore.fronts.openai_responses.state import Record, StoredContext, StoredConversation, page
+from llmcore.fronts.openai_responses.state import (
+    NOTHING_STORED,
+    Record,
+    StoredContext,
+    StoredConversation,
+    page,
+)
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError, ServerError
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason
@@ -86,8 +92,10 @@ class Responses(Generation[ReadResponsesRequest]):
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of a request whose client waits for it."""
         call = self.marked(call, chosen)
-        if _needs_no_store(call.body) and (route := self.relay_route(call.request, chosen)):
-            return self.relayed(call, chosen, route)
+        if call.body.get("store") is False:
+            route = self.relay_route(call.request, chosen)
+            if route is not None and not _refers_to_stored(call.body):
+                return self.relayed(call, chosen, route)
         return self._run(call, chosen, await self._checked(call, chosen))
 
     # -- requests over a WebSocket, whose connection remembers conversations
@@ -265,6 +273,8 @@ class Responses(Generation[ReadResponsesRequest]):
             load = partial(_conversation, record)
             previous = await service.run_in_thread_if(load, large=holds_much(record.conversation))
         names = tuple(dict.fromkeys((*references.items, *references.hints)))
+        if previous is None and not names:
+            return NOTHING_STORED
         if len(names) > service.policy.max_items:
             raise invalid(f"input has more than {service.policy.max_items} items", "input")
         ours = [name for name in names if _may_be_ours(name)]
@@ -429,12 +439,10 @@ def _may_be_ours(name: str) -> bool:
     return name.isascii() and name.isprintable()
 
 
-def _needs_no_store(body: JsonObject) -> bool:
-    """Return whether a request neither reads nor writes what the gateway keeps."""
-    if body.get("store") is not False or body.get("previous_response_id"):
-        return False
+def _refers_to_stored(body: JsonObject) -> bool:
+    """Return whether a request refers to what the gateway keeps."""
     references = required_references(body)
-    return not (references.items or references.hints)
+    return bool(body.get("previous_response_id") or references.items or references.hints)
 
 
 def _starting_after(text: str | None) -> int:

@@ -14,7 +14,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Final
 
@@ -77,11 +77,8 @@ class Keys:
         self._clients = tuple(
             (key, _caller(_digest(f"client {name}"), name)) for name, key in (clients or {}).items()
         )
-
-    @property
-    def required(self) -> bool:
+        self.required = bool(self._keys or self._clients) or issued is not None
         """Whether clients must send one."""
-        return bool(self._keys or self._clients) or self._issued is not None
 
     def _current(self) -> Iterator[tuple[bytes, Caller]]:
         """Yield each key and its caller; clients stay the same callers when their keys change."""
@@ -188,6 +185,7 @@ def _digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:24]
 
 
+@lru_cache(maxsize=16)
 def is_allowed_host(host: str, allowed: tuple[str, ...]) -> bool:
     """Return whether the `host` header names this machine itself, or one of *allowed*.
 
@@ -301,7 +299,11 @@ class AccessMiddleware:
             return self._admin.caller(headers)
         if not self._keys.required:
             _check_host(scope, headers, self._allowed_hosts)
-        caller = await self._caller_by_key(scope, headers)
+        caller = self._keys.caller(headers, _address(scope), query_of(scope))
+        if caller is None:
+            caller = await self._issued_caller(scope, headers)
+        if self._keys.required:
+            log_fields(scope)["key"] = caller.label
         if is_metrics:
             _check_reader(caller)
         if self._served.is_free(scope["path"]) or scope["path"].startswith(_UI_PATHS):
@@ -310,14 +312,9 @@ class AccessMiddleware:
             self._check_rate(caller)
         return caller
 
-    async def _caller_by_key(self, scope: Scope, headers: Mapping[str, str]) -> Caller:
-        """Return the caller whose key the request has; FrontError, 401, if it has none."""
-        address = (scope.get("client") or ("unknown", 0))[0]
-        caller = self._keys.caller(headers, address, query_of(scope))
-        if caller is None:
-            caller = await self._keys.issued_caller(headers, query_of(scope))
-        if caller is not None and self._keys.required:
-            log_fields(scope)["key"] = caller.label
+    async def _issued_caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller:
+        """Return the caller whose issued key the request has; FrontError, 401, if it has none."""
+        caller = await self._keys.issued_caller(headers, query_of(scope))
         if caller is None:
             message = (
                 "the key is missing or wrong: send it as Authorization: Bearer, x-api-key or "
@@ -330,6 +327,12 @@ class AccessMiddleware:
         """Count a request of *caller*; FrontError, 429, above the gateway's rate."""
         if wait_s := self._rates.wait_s(caller.counted_as):
             raise rate_limited("too many requests", wait_s)
+
+
+def _address(scope: Scope) -> str:
+    """Return the address of the client, as far as the server knows it."""
+    client: tuple[str, int] | None = scope.get("client")
+    return client[0] if client else "unknown"
 
 
 def _check_size(scope: Scope, most: int) -> None:

@@ -4,7 +4,7 @@ An operation that takes a body is admitted in one place: while there is room for
 read within limits, and its response counts as under way until its last byte.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import cast
 
 import anyio
@@ -12,7 +12,7 @@ from attrs import frozen
 
 from llmcore.bridge.accounts.admin import admin_operations
 from llmcore.bridge.accounts.charges import Charge
-from llmcore.bridge.api import Caller, Operation, OperationRequest, Outcome
+from llmcore.bridge.api import Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis, unknown_path
 from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.background.replay import ReplayRun
@@ -236,9 +236,9 @@ class _Bodies:
         self.bytes = BodyBytes(self._limits.max_body_bytes)
         self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
-    async def read(self, scope: Scope, receive: Receive, held: HeldBytes) -> JsonObject:
+    def read(self, scope: Scope, receive: Receive, held: HeldBytes) -> Awaitable[JsonObject]:
         """Return the request's body, whose bytes are counted as *held*."""
-        return await read_object(
+        return read_object(
             BodyChunks(receive),
             headers_of(scope),
             limit=self._limits.max_body_bytes,
@@ -269,7 +269,8 @@ class _OperationApp:
         await response(scope, receive, send)
 
     async def _respond(self, scope: Scope, receive: Receive) -> ASGIApp:
-        held = self._bodies.bytes.of(caller_of(scope).counted_as)
+        caller = caller_of(scope)
+        held = self._bodies.bytes.of(caller.counted_as)
         place, leaves = self._service.admitted(), True
 
         def release() -> None:
@@ -288,7 +289,7 @@ class _OperationApp:
             note_request(scope, request)
             made = await self._operation.handle(
                 OperationRequest(
-                    caller=caller_of(scope),
+                    caller=caller,
                     request=request,
                     path=scope["path_params"],
                     body_bytes=held.count,
@@ -300,18 +301,15 @@ class _OperationApp:
                 case Mapping():
                     return await json_response(made)
                 case run:
-                    charge = await self._charge(caller_of(scope), run, body)
+                    charge = None
+                    if not isinstance(run, ReplayRun):  # which was not made for this request
+                        accounts = self._service.accounts
+                        charge = await accounts.open(caller, cast("ResponseRun", run), body)
                     leaves = False
                     return self._run(scope, run, charge, release)
         finally:
             if leaves:
                 release()
-
-    async def _charge(self, caller: Caller, run: SentResponse, body: JsonObject) -> Charge | None:
-        """Reserve what a response can use; None for one that is not made for this request."""
-        if isinstance(run, ReplayRun):
-            return None
-        return await self._service.accounts.open(caller, cast("ResponseRun", run), body)
 
     def _run(
         self, scope: Scope, run: SentResponse, charge: Charge | None, release: Callable[[], None]

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 import anyio
@@ -181,11 +182,12 @@ async def _received(
         raise _too_large(limit)
     parts: list[bytes] = []
     size = 0
-    with anyio.move_on_after(seconds) as scope:
+    with nullcontext() if seconds is None else anyio.move_on_after(seconds) as scope:
         async for chunk in chunks:
             parts.append(chunk)
             size += len(chunk)
-            scope.deadline += len(chunk) / _LEAST_BYTES_PER_S
+            if scope is not None:
+                scope.deadline += len(chunk) / _LEAST_BYTES_PER_S
             received(len(chunk))
             if size > limit:
                 raise _too_large(limit)

@@ -183,9 +183,8 @@ def _failure(
 
 def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
     kind = (b"content-type", whole.content_type.encode())
-    return BytesResponse(
-        whole.status, whole.body, [kind, *encoded_headers(whole.headers), *headers]
-    )
+    own = encoded_headers(whole.headers) if whole.headers else ()
+    return BytesResponse(whole.status, whole.body, [kind, *own, *headers])
 
 
 @define(eq=False)
@@ -327,14 +326,16 @@ class StreamedResponse(_RunResponse):
 def run_headers(run: SentResponse) -> Headers:
     """Return headers about the upstream, and about what was changed on the way there."""
     info = run.info
-    fields = {
-        UPSTREAM_ID: run.upstream_request_id,
-        b"x-openbridge-dropped": ", ".join(run.dropped) or None,
-        b"x-openbridge-upstream": info.upstream.label if info.pooled else None,
-        b"x-openbridge-failed": "; ".join(info.tried) or None,
-    }
-    shown = [(name, _header(value)) for name, value in fields.items() if value]
-    return [*shown, *diagnostic_headers(run.diagnostics)]
+    headers: Headers = []
+    if run.upstream_request_id:
+        headers.append((UPSTREAM_ID, _header(run.upstream_request_id)))
+    if run.dropped:
+        headers.append((b"x-openbridge-dropped", _header(", ".join(run.dropped))))
+    if info.pooled:
+        headers.append((b"x-openbridge-upstream", _header(info.upstream.label)))
+    if info.tried:
+        headers.append((b"x-openbridge-failed", _header("; ".join(info.tried))))
+    return [*headers, *diagnostic_headers(run.diagnostics)]
 
 
 def diagnostic_headers(diagnostics: Sequence[Diagnostic]) -> Headers:

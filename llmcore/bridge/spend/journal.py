@@ -37,11 +37,8 @@ class _File:
     descriptor: int
     last: int = 0
     """The number of the last settlement in it."""
-
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-        return os.fstat(self.descriptor).st_size
+    size: int = 0
+    """How many bytes were written to it since it was empty."""
 
     def remove(self) -> None:
         """Delete the file, and then give up its lock."""
@@ -67,7 +64,9 @@ class SpendJournal:
             self._files.append(self._created())
         file, line = self._files[-1], _packed(settlement)
         file.last = self._added
-        if os.write(file.descriptor, line) < len(line):
+        written = os.write(file.descriptor, line)
+        file.size += written
+        if written < len(line):
             raise OSError(f"{file.path} has no room")
 
     def written(self, count: int) -> None:
@@ -76,6 +75,7 @@ class SpendJournal:
             self._files.popleft().remove()
         if self._files and self._files[0].last <= count:
             os.ftruncate(self._files[0].descriptor, 0)
+            self._files[0].size = 0
 
     def close(self) -> None:
         """Delete the files whose settlements are written; leave the others to the next process."""

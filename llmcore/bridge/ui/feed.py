@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import msgspec
 from attrs import Factory, define
 
 from llmcore.catalog.cost import response_cost
@@ -46,8 +47,7 @@ class FeedRecording:
     """Whether the response was too large to be kept whole."""
 
 
-@define(kw_only=True)
-class FeedEntry:
+class FeedEntry(msgspec.Struct, kw_only=True):
     """One request. Times are in seconds, `at` since 1970."""
 
     id: str
