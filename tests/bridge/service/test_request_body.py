@@ -3,7 +3,7 @@
 import gzip
 import zlib
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 
 import anyio
 import pytest
@@ -33,9 +33,10 @@ def uncounted(_count: int) -> None:
 
 async def read(data: bytes, *, limit: int = 1 << 20, **headers: str) -> JsonObject:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await read_object(
-        chunks([data]), {**JSON, **named}, limit=limit, seconds=5, received=uncounted
-    )
+    async with aclosing(chunks([data])) as pieces:
+        return await read_object(
+            pieces, {**JSON, **named}, limit=limit, seconds=5, received=uncounted
+        )
 
 
 def raw_deflate(data: bytes) -> bytes:
