@@ -1,21 +1,17 @@
 """Calls without arguments, and with arguments that do not parse: sent back to every provider."""
 
 import json
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import pytest
 
 from llmcore import Client, Message, ToolDefinition, request
 from llmcore.schema.content import ToolCallPart
-from tests.support.wire.matrix import (
-    ANTHROPIC,
-    BEDROCK,
-    COLUMNS,
-    COMPATIBLE,
-    GEMINI,
-    OPENAI,
-    Column,
-)
+from tests.support.json_paths import places
+from tests.support.wire.matrix import COLUMNS, OPENAI, Column, Said
+from tests.support.wire.parley import PARLEY
 
 NOW = ToolDefinition("now", "Tell the time.", {"type": "object", "properties": {}})
 
@@ -27,32 +23,34 @@ def sent_back(column: Column, arguments: Any) -> tuple[Any, list[str]]:
     asked = request(model=column.model_at("http://x"), messages=messages, tools=[NOW])
     prepared = Client().prepare(asked).unwrap()
     native = column.history(dict(prepared.body))[1]
-    return arguments_of(column, native), [note.code for note in prepared.diagnostics]
+    place, _ = example_of(column)
+    return at(native, place), [note.code for note in prepared.diagnostics]
 
 
-def arguments_of(column: Column, native: Any) -> Any:
-    if column is OPENAI:
-        return native["arguments"]
-    if column is COMPATIBLE:
-        return native["tool_calls"][0]["function"]["arguments"]
-    if column is ANTHROPIC:
-        return native["content"][0]["input"]
-    if column is BEDROCK:
-        return native["content"][0]["toolUse"]["input"]
-    return native["parts"][0]["functionCall"]["args"]
+def example_of(column: Column) -> tuple[tuple[Any, ...], Any]:
+    """Return where a column's calls have their arguments, and an example of arguments there."""
+    given = {"city": "Rome"}
+    call = column.turn(Said(cities=("Rome",)), ["sunny"])[0]
+    (place,) = (path for path in places(call) if at(call, path) in (given, json.dumps(given)))
+    return place, at(call, place)
+
+
+def at(value: Any, place: tuple[Any, ...]) -> Any:
+    return reduce(getitem, place, value)
 
 
 @pytest.mark.parametrize("arguments", [None, {}], ids=["absent", "empty"])
-@pytest.mark.parametrize("column", COLUMNS, ids=[column.id for column in COLUMNS])
+@pytest.mark.parametrize("column", [*COLUMNS, PARLEY], ids=lambda column: column.id)
 def test_no_arguments_go_back_as_an_empty_object(column: Column, arguments: Any) -> None:
     """As an object, or as its text, by the provider's own way."""
     native, notes = sent_back(column, arguments)
+    _, example = example_of(column)
 
-    assert native == ("{}" if column in (OPENAI, COMPATIBLE) else {})
+    assert native == ("{}" if isinstance(example, str) else {})
     assert "invalid-tool-arguments" not in notes
 
 
-@pytest.mark.parametrize("column", COLUMNS, ids=[column.id for column in COLUMNS])
+@pytest.mark.parametrize("column", [*COLUMNS, PARLEY], ids=lambda column: column.id)
 def test_broken_arguments_go_back_without_a_loss(column: Column) -> None:
     """Half an object is never taken for an empty one: its text is sent, and reported."""
     broken = '{"zone": "Eur'
@@ -64,4 +62,3 @@ def test_broken_arguments_go_back_without_a_loss(column: Column) -> None:
     whole = json.loads(native) if isinstance(native, str) else native
     assert list(whole.values()) == [broken]
     assert "invalid-tool-arguments" in notes
-    assert column in (ANTHROPIC, GEMINI, BEDROCK, COMPATIBLE)

@@ -3,28 +3,32 @@
 import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
-from llmcore.protocols.bedrock_converse.names import CALL_IDS as BEDROCK
-from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
-from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
+from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, synthetic_call_id
 from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.errors import ConfigurationError
 
-# The providers' rules once more, written as one expression each.
-LEGAL = {
-    "any": (ANY_CALL_ID, r"(?s).+"),
-    "openai-chat": (OPENAI_CHAT, r"(?s).{1,40}"),
-    "openai-responses": (OPENAI_RESPONSES, r"(?s).{1,64}"),
-    "anthropic": (ANTHROPIC, r"[a-zA-Z0-9_-]{1,64}"),
-    "bedrock": (BEDROCK, r"[a-zA-Z0-9_-]{1,64}"),
-    "mistral": (MISTRAL, r"[a-zA-Z0-9]{9}"),
+RULES: dict[str, CallIdRule] = {
+    id_: import_module(f"llmcore.protocols.{id_.replace('-', '_')}.names").CALL_IDS
+    for id_ in PROTOCOL_IDS
+} | {"any": ANY_CALL_ID, "mistral": MISTRAL}
+OPENAI_CHAT, ANTHROPIC = RULES["openai-chat"], RULES["anthropic-messages"]
+
+DOCUMENTED = {
+    "openai-chat": r"(?s).{1,40}",
+    "openai-responses": r"(?s).{1,64}",
+    "anthropic-messages": r"[a-zA-Z0-9_-]{1,64}",
+    "bedrock-converse": r"[a-zA-Z0-9_-]{1,64}",
+    "mistral": r"[a-zA-Z0-9]{9}",
 }
+"""The rules of some APIs once more, written as one expression each."""
+LEGAL = {name: (rule, DOCUMENTED.get(name, rule.pattern)) for name, rule in RULES.items()}
 
 ODD_IDS = ["", "a", "call|fc_1", "функция:0", "x" * 2000, "a b\nc", "toolu_01", "functions.get:0"]
 
@@ -43,7 +47,7 @@ def test_an_odd_id_becomes_legal_everywhere(target: str, call_id: str) -> None:
     [
         ("toolu_01AbC-_9", ANTHROPIC),
         ("call_12345678901234567890123456789012345", OPENAI_CHAT),
-        ("x" * 64, OPENAI_RESPONSES),
+        ("x" * 64, RULES["openai-responses"]),
         ("D681PevKs", MISTRAL),
         ("functions.get_weather:0", OPENAI_CHAT),
         ("anything | at all", ANY_CALL_ID),
@@ -61,7 +65,7 @@ def test_a_made_id_keeps_what_can_be_read() -> None:
     assert made.startswith("call_weather_fc_1_")
 
 
-@pytest.mark.parametrize("rule", [OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, BEDROCK, MISTRAL])
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_ids_that_share_a_long_prefix_stay_apart(rule: CallIdRule) -> None:
     """Cutting alone would make one id of them; the hash keeps all of each."""
     ids = [f"{'p' * 500}{number}" for number in range(500)]

@@ -20,6 +20,7 @@ from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
 from tests.support.wire.matrix import COLUMNS, Column
+from tests.support.wire.parley import PARLEY
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_only_responses_takes_the_highest_effort(model: str) -> None:
     assert [one.code for one in chat.diagnostics] == ["reasoning-effort-changed"]
 
 
-@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.id)
+@pytest.mark.parametrize("column", [*COLUMNS, PARLEY], ids=lambda column: column.id)
 def test_citations_of_another_api_are_left_out_and_reported(column: Column) -> None:
     """Each API takes back its own at most."""
     cited = TextPart("It rains.", citations=(Citation(url="https://cited.example"),))

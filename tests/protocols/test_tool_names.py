@@ -27,14 +27,19 @@ from tests.support.wire.prepared import prepare
 
 TOOL_NAMES = {id_: protocol_by_id(id_).tool_names for id_ in PROTOCOL_IDS}
 
-RULES = {
-    "openai": (TOOL_NAMES["openai-chat"], r"[a-zA-Z0-9_-]{1,64}"),
-    "anthropic": (TOOL_NAMES["anthropic-messages"], r"[a-zA-Z0-9_-]{1,64}"),
-    "gemini": (TOOL_NAMES["gemini"], r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
-    "bedrock": (TOOL_NAMES["bedrock-converse"], r"[a-zA-Z0-9_-]{1,64}"),
-    "any": (STRICTEST, r"[a-zA-Z][a-zA-Z0-9_]{0,63}"),
+DOCUMENTED = {
+    "openai-chat": r"[a-zA-Z0-9_-]{1,64}",
+    "openai-responses": r"[a-zA-Z0-9_-]{1,64}",
+    "anthropic-messages": r"[a-zA-Z0-9_-]{1,64}",
+    "gemini": r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",
+    "bedrock-converse": r"[a-zA-Z0-9_-]{1,64}",
+    "any": r"[a-zA-Z][a-zA-Z0-9_]{0,63}",
 }
-"""Our rules, and the expressions that the documents state."""
+RULES = {
+    name: (rule, DOCUMENTED.get(name, f"[{rule.first}][{rule.rest}]*"))
+    for name, rule in {**TOOL_NAMES, "any": STRICTEST}.items()
+}
+"""The library's rules, and the expressions that documents state."""
 
 NAMES = [
     "a.b",
