@@ -25,9 +25,9 @@ from llmcore.fronts.gemini.content import (
     read_part,
     sets_detail,
 )
-from llmcore.fronts.gemini.turns import OF_PIECES, read_turn
+from llmcore.fronts.gemini.turns import read_turn
 from llmcore.fronts.reading import AnsweredCalls, report_unknown
-from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import (
@@ -114,6 +114,8 @@ _ROLES: Final[Mapping[object, Role]] = {
 }
 
 _OF_GEMINI: Final = ("scheduling", "willContinue")
+"""The fields of a `functionResponse` for functions that answer later or several times. Source:
+https://ai.google.dev/api/caching#FunctionResponse."""
 _OF_CONTENT: Final = frozenset({"parts", "role"})
 _OF_INSTRUCTION: Final = frozenset({"text"})
 _OF_PART: Final = frozenset(
@@ -178,7 +180,7 @@ class _ContentsReader:
         elif "functionResponse" in part and part.get("partMetadata") is not None:
             self._diagnostics.at(f"{path}.partMetadata").unsupported("a result is sent without it")
         call = camel_keys(part.get("functionCall"))
-        for name in OF_PIECES:
+        for name in PIECE_FIELDS:
             if call.get(name):
                 why = "the upstream gets whole calls: their arguments are those in args"
                 self._diagnostics.at(f"{path}.functionCall.{name}").dropped(

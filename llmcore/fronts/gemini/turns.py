@@ -25,7 +25,7 @@ from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read
 from llmcore.fronts.opaque_state import EchoReader
 from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.gemini import protocol
-from llmcore.protocols.gemini.names import PROTOCOL_ID
+from llmcore.protocols.gemini.names import PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
@@ -127,8 +127,6 @@ _OBJECTS: Final = (
     "codeExecutionResult", "executableCode", "fileData", "functionCall", "inlineData", "toolCall",
     "toolResponse",
 )  # fmt: skip
-OF_PIECES: Final = ("partialArgs", "willContinue")
-"""Fields of calls whose arguments come in pieces."""
 
 
 def _native_part(part: NativeObject, path: str) -> NativeObject:
@@ -141,7 +139,7 @@ def _native_part(part: NativeObject, path: str) -> NativeObject:
         read_media(part, path, native=True)
     inner = {name: camel_keys(part[name]) for name in _OBJECTS if isinstance(part.get(name), dict)}
     if "functionCall" in inner:
-        inner["functionCall"] = without(inner["functionCall"], *OF_PIECES)
+        inner["functionCall"] = without(inner["functionCall"], *PIECE_FIELDS)
     whole = {**part, **inner}
     idle = [] if is_signature(part.get("thoughtSignature")) else ["thoughtSignature"]
     return without(whole, *idle, *([] if part.get("thought") else ["thought"]))

@@ -8,9 +8,10 @@ In reading order:
 
 * `names` (ids, types and tables of both directions), `models` (where the two services and the
   generations of models differ);
-* building the request: `body`, `messages`, `parts`, `tools`;
-* reading the response: `state`, `content` (text, thoughts, media, sources), `calls`, `finish`
-  (response info, usage, finish reason), `stream`.
+* building the request: `body`, `messages` (roles, signatures), `parts` (calls, results, media),
+  `tools` (definitions, and how one is chosen);
+* reading the response: `state`, `content` (text, thoughts, media, sources), `calls` (calls, and
+  which of their native fields go back), `finish` (response info, usage, finish reason), `stream`.
 """
 
 from functools import partial

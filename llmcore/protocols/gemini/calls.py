@@ -29,7 +29,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from llmcore.protocols.gemini.content import on_unknown
-from llmcore.protocols.gemini.names import METADATA_KEY
+from llmcore.protocols.gemini.names import METADATA_KEY, PIECE_FIELDS
 from llmcore.protocols.gemini.state import GeminiState, OpenCall, change, close_segment, metadata_of
 from llmcore.protocols.response_parts import Events
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
@@ -49,6 +49,10 @@ from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
 # -- calls
 
+_LAST_PIECES: Final = tuple(
+    {"functionCall": last} for last in ({}, {"willContinue": False}, {"willContinue": None})
+)
+
 
 def on_function_call(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit a whole call; or open, continue or end a call that comes in pieces."""
@@ -58,7 +62,7 @@ def on_function_call(state: GeminiState, part: NativeObject, events: Events) -> 
     if name is None and opened is not None:
         state = change(state, call=replace(opened, pieces=PersistentList(call, opened.pieces)))
         return state if going_on else end_call(state, events)
-    if part == {"functionCall": {}}:  # the end of a call that has ended
+    if part in _LAST_PIECES:  # of a call that has ended
         return state
     state = end_call(close_segment(state, events), events)
     if name is None:
@@ -82,9 +86,9 @@ def on_function_call(state: GeminiState, part: NativeObject, events: Events) -> 
 
 
 def _native_fields(part: NativeObject, call: NativeObject) -> NativeObject:
-    """Return the native fields to send back with a call: its signature, the service's own id."""
+    """Return the native fields that go back with a call, such as its signature and its own id."""
     native = present(part, but=("functionCall",))
-    more = present(call, but=("name", "args", "partialArgs", "willContinue"))
+    more = present(call, but=("name", "args", *PIECE_FIELDS))
     return native | ({"functionCall": more} if more else {})
 
 

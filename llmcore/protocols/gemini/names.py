@@ -110,5 +110,7 @@ RESOLUTIONS: Final[Mapping[str, str]] = {"low": "LOW", "high": "HIGH", "original
 QUOTATIONS: Final = ("citations", "citationSources")
 """The list in `citationMetadata`: of Vertex AI, and of the Gemini API
 (https://ai.google.dev/api/generate-content#CitationMetadata)."""
+PIECE_FIELDS: Final = ("partialArgs", "willContinue")
+"""The fields of a `functionCall` whose arguments come in pieces; requests take whole calls only."""
 MEANINGFUL: Final = frozenset({"output", "error"})
 """The fields of a function's response of which one makes it more than the result itself."""

@@ -1,4 +1,4 @@
-"""Gemini: lowering images, audio, documents, and what tools returned.
+"""Gemini: lowering calls of tools and their results, images, audio and documents.
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Part (`inlineData`, `fileData`),
 https://ai.google.dev/gemini-api/docs/file-input-methods and .../media-resolution;

@@ -164,7 +164,7 @@ def test_the_last_piece_ends_the_call_before_what_follows(
 ) -> None:
     """With or without arguments of its own; a second last piece adds nothing."""
     chunks = pieces(piece("$.a", stringValue="x"), **partial, **last)
-    again = chunk({"functionCall": {}})
+    again = chunk({"functionCall": last})
     after = [again, chunk({"text": "Done."}), chunk(call("g")), chunk(finish="STOP")]
     events = streamed([*chunks, *after])
     kinds = [type(event) for event in events]

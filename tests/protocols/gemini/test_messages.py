@@ -35,6 +35,7 @@ from tests.support.wire.gemini import (
     call,
     chunk,
     codes,
+    piece,
     refused,
     streamed,
     whole,
@@ -421,6 +422,31 @@ def test_every_part_goes_back_as_it_came(part: dict[str, Any]) -> None:
         if "functionCall" in part:
             sent[1].pop("thoughtSignature")
         assert sent == [before, part]
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        ({"willContinue": True}, [{"partialArgs": [piece("$.a", stringValue="x")]}]),
+        (
+            {"partialArgs": [piece("$.a", more=True, stringValue="")], "willContinue": True},
+            [{"partialArgs": [piece("$.a", stringValue="x")], "willContinue": True}, {}],
+        ),
+        ({"partialArgs": [piece("$.a", stringValue="x")], "willContinue": False}, []),
+        ({"args": {"a": "x"}, "willContinue": False}, []),
+    ],
+)
+def test_a_call_that_came_in_pieces_goes_back_whole(
+    first: dict[str, Any], rest: list[dict[str, Any]]
+) -> None:
+    """Vertex AI refuses a request with the fields that its pieces came in."""
+    begun = {"functionCall": {"name": "f", "id": "c1", **first}, "thoughtSignature": "c2ln"}
+    parts = [begun, *({"functionCall": fields} for fields in rest)]
+    message = response(streamed([*map(chunk, parts), chunk(finish="STOP")])).message
+    said = contents(Message.user("q"), message, Message.tool("c1", "r"))
+
+    made = {"name": "f", "args": {"a": "x"}, "id": "c1"}
+    assert said[1]["parts"] == [{"functionCall": made, "thoughtSignature": "c2ln"}]
 
 
 def test_calls_of_another_model_skip_the_check() -> None:
