@@ -215,5 +215,5 @@ def _matches_input(call: ToolCall, start: ToolInputStart, end: ToolInputEnd) -> 
 
 
 def has_content(events: Iterable[LLMEvent]) -> bool:
-    """Return whether any of *events* is more than a start or an error."""
+    """Return whether any of *events* is more than the start of a response or step, or an error."""
     return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in events)

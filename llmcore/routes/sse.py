@@ -41,6 +41,9 @@ class SseDecoder:
     An event goes out with the first byte that completes its blank line, so the LF of a
     CRLF need not have come. Time is linear in the bytes, however they are sliced: what
     is incomplete is held in one buffer, and only new bytes are searched.
+
+    `_with_lf` finds the ends of lines, and `_lines` reads them. `_alike` and `_events` are faster
+    for events with one line of data, of which they return what `_lines` would.
     """
 
     max_frame_bytes: int

@@ -93,7 +93,7 @@ class Timeouts:
     connect: float | None = _limit(10.0)
     """Opening a connection, including TLS."""
     first_event: float | None = _limit(600.0)
-    """From sending the request to the first event (to the whole response, if not streamed)."""
+    """From preparing the request to the first event (to the whole response, if not streamed)."""
     idle: float | None = _limit(300.0)
     """Between two events of a stream."""
     step: float | None = _limit(None)

@@ -11,8 +11,9 @@ base64 and beside padding
 
     chunk {"bytes": "eyJ0eXBlIjoibWVzc2FnZV9zdG9wIn0=", "p": "abcd"}
 
-A body that was not streamed is read as the events that would have brought it, each block complete
-at its start, so both give the same events by construction.
+A new event is read by a row of `_HANDLERS`, a new delta of `_DELTAS`, a new block of `_STARTS` and
+`_ENDS`. A body that was not streamed is read as the events that would have brought it, each block
+complete at its start, so both give the same events by construction.
 """
 
 from base64 import b64decode

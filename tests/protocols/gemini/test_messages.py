@@ -441,7 +441,7 @@ def test_a_call_that_came_in_pieces_goes_back_whole(
 ) -> None:
     """Vertex AI refuses a request with the fields that its pieces came in."""
     begun = {"functionCall": {"name": "f", "id": "c1", **first}, "thoughtSignature": "c2ln"}
-    parts = [begun, *({"functionCall": fields} for fields in rest)]
+    parts: list[Any] = [begun, *({"functionCall": fields} for fields in rest)]
     message = response(streamed([*map(chunk, parts), chunk(finish="STOP")])).message
     said = contents(Message.user("q"), message, Message.tool("c1", "r"))
 
