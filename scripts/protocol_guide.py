@@ -19,7 +19,8 @@ END: Final = "<!-- end of signatures -->\n"
 
 SHOWN: Final = {
     "llmcore.protocols.protocol": (
-        "Protocol BodyBuilder Built collect_diagnostics StreamMachine FastReader TokenCounting"
+        "FramingId Frame Protocol BodyBuilder Built collect_diagnostics StreamMachine FastReader "
+        "TokenCounting"
     ),
     "llmcore.schema.diagnostics": "Diagnostics",
     "llmcore.protocols.history.clean": "HistoryPolicy LoweringTarget native_provider_ids",
@@ -33,8 +34,8 @@ SHOWN: Final = {
         "raw_data base64_data data_url remote_url text_data media_type_of image_format noun_of"
     ),
     "llmcore.protocols.tools": (
-        "CallIdRule ToolNameRule check_forcible note_function freeform_function object_arguments "
-        "freeform_text synthetic_call_id"
+        "CallIdRule ANY_CALL_ID ToolNameRule STRICTEST OPENAI_TOOL_NAMES check_forcible "
+        "note_function freeform_function object_arguments freeform_text synthetic_call_id"
     ),
     "llmcore.protocols.tool_schema.project": "Projected project",
     "llmcore.protocols.tool_schema.targets": "SchemaTarget",
@@ -43,37 +44,40 @@ SHOWN: Final = {
         "lower_format"
     ),
     "llmcore.protocols.caching": (
-        "note_cache_options drop_breakpoints CacheCandidate CacheLimits choose_breakpoints"
+        "note_cache_options drop_breakpoints Position CacheCandidate CacheLimits choose_breakpoints"
     ),
     "llmcore.protocols.response_parts": (
-        "StreamContext stream_context map_finish_reason finish_events truncated empty_response "
-        "until_error announce counts_reader inclusive_usage served_tier read_logprobs"
+        "Events StreamContext stream_context map_finish_reason finish_events truncated "
+        "empty_response until_error announce counts_reader inclusive_usage served_tier "
+        "read_logprobs"
     ),
     "llmcore.protocols.blocks": (
-        "Block BlockState open_block replace_block close_block start_call continue_call end_call "
-        "end_format_call"
+        "Kind FastPath SLOW Block BlockState open_block replace_block close_block start_call "
+        "continue_call end_call end_format_call"
     ),
     "llmcore.protocols.failures.errors": "error_from_body",
     "llmcore.protocols.failures.error_body": "foreign_document",
     "llmcore.schema.json": (
-        "loads dumps str_or_none int_or_none index_or_none count_or_none float_or_none "
-        "object_or_empty objects texts present without text_or_json json_or_text"
+        "NativeObject loads dumps str_or_none int_or_none index_or_none count_or_none "
+        "float_or_none object_or_empty objects texts present without text_or_json json_or_text"
     ),
     "llmcore.schema.persistent": "from_list to_list with_entry without_entry",
     "llmcore.schema.request": "LLMRequest",
     "llmcore.schema.options": (
         "GenerationOptions ReasoningOptions ResponseFormat CachePolicy merge_json"
     ),
-    "llmcore.schema.tools": "ToolDefinition CustomTool HostedTool ToolChoice",
-    "llmcore.schema.messages": "Message",
+    "llmcore.schema.tools": (
+        "HostedToolKind ToolDefinition CustomTool HostedTool ToolSpec ToolChoice"
+    ),
+    "llmcore.schema.messages": "Role Message",
     "llmcore.schema.content": (
         "TextPart ReasoningPart ImagePart AudioPart DocumentPart ToolCallPart ToolResultPart "
-        "RefusalPart ProviderPart Citation"
+        "RefusalPart ProviderPart ContentPart ToolOutputPart Citation"
     ),
     "llmcore.schema.events": (
         "StreamStart StepStart TextStart TextDelta TextEnd ReasoningStart ReasoningDelta "
         "ReasoningEnd ToolInputStart ToolInputDelta ToolInputEnd ToolResult Source File "
-        "ErrorEvent ProviderEvent FinishReason"
+        "ErrorEvent ProviderEvent FinishReasonKind FinishReason"
     ),
     "llmcore.schema.usage": "Usage",
     "tests.support.wire.protocol": "ProtocolWire pieces response error",
@@ -101,19 +105,30 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _module(name: str) -> Iterator[str]:
+    shown, aliases = SHOWN[name].split(), dict[str, str]()
     tree = ast.parse((ROOT / f"{name.replace('.', '/')}.py").read_text("utf-8"))
-    found = {
-        node.name: node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)
-    }
+    found: dict[str, ast.stmt] = {}
+    for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
+        match node:
+            case ast.ClassDef(name=defined) | ast.FunctionDef(name=defined):
+                found[defined] = node
+            case (
+                ast.Assign(targets=[ast.Name(id=defined)], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=defined), value=ast.expr() as value)
+            ) if defined in shown:
+                found[defined] = node
+                aliases[defined] = f"{ast.unparse(value)}{_comment(_text_of(after))}"
     yield f"{name}\n"
-    for each in SHOWN[name].split():
-        node = found[each]
-        if isinstance(node, ast.FunctionDef):
-            yield from _function(node, "    ")
-        elif name.startswith(_PLAIN) and each not in _WITH_METHODS:
-            yield from _constructor(node, found)
-        else:
-            yield from _class(node)
+    for each in shown:
+        match found[each]:
+            case ast.FunctionDef() as function:
+                yield from _function(function, "    ")
+            case ast.ClassDef() as class_ if name.startswith(_PLAIN) and each not in _WITH_METHODS:
+                yield from _constructor(class_, found)
+            case ast.ClassDef() as class_:
+                yield from _class(class_)
+            case _:
+                yield f"    {each} = {aliases[each]}"
     yield ""
 
 
@@ -143,7 +158,7 @@ def _constructor(node: ast.ClassDef, others: Mapping[str, ast.AST]) -> Iterator[
 def _class(node: ast.ClassDef) -> Iterator[str]:
     yield f"    class {node.name}: {_summary(node)}"
     for field, meaning in _fields(node):
-        yield f"        {field}{f'  # {meaning}' if meaning else ''}"
+        yield f"        {field}{_comment(meaning)}"
     for method in node.body:
         if node.name not in _WITH_METHODS or not isinstance(method, ast.FunctionDef):
             continue
@@ -174,6 +189,10 @@ def _default(value: ast.expr | None) -> str:
 def _summary(node: ast.FunctionDef | ast.ClassDef) -> str:
     text = ast.get_docstring(node) or ""
     return " ".join(text.partition("\n\n")[0].split())
+
+
+def _comment(text: str) -> str:
+    return f"  # {text}" if text else ""
 
 
 def _text_of(node: ast.stmt | None) -> str:
