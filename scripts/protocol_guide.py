@@ -148,6 +148,8 @@ def _constructor(node: ast.ClassDef, others: Mapping[str, ast.AST]) -> Iterator[
     for each in (*bases, node):
         if isinstance(each, ast.ClassDef):
             shown += (field for field, _ in _fields(each) if "provider_metadata" not in field)
+    if any("kw_only=True" in ast.unparse(made) for made in node.decorator_list):
+        shown.insert(0, "*")
     yield f"    {node.name}({', '.join(shown)})"
     yield f"        {_summary(node)}"
     for method in node.body:

@@ -197,12 +197,14 @@ def test_a_stream_in_any_pieces_is_the_whole_response(
     assert (cut.usage, cut.finish_reason, cut.id) == (whole.usage, whole.finish_reason, whole.id)
 
 
-def test_a_freeform_tool_gets_its_text() -> None:
+@pytest.mark.parametrize("after", [[], [{"text": "Done."}], [{"thought": "Next."}]])
+def test_a_freeform_tool_gets_its_text_whatever_follows(after: list[dict[str, Any]]) -> None:
     call = {"call": {"id": "c1", "name": "draw", "input": {"input": "a cat"}}}
-    document = {**ANSWER, "say": [call]}
+    document = {**ANSWER, "say": [call, *after]}
 
-    (made,) = response(WIRE.streamed([streamed(document)], ASKED)).tool_calls
-    assert (made.kind, made.arguments) == ("custom", "a cat")
+    for events in (WIRE.streamed([streamed(document)], ASKED), WIRE.whole(document, ASKED)):
+        (made,) = response(events).tool_calls
+        assert (made.kind, made.arguments) == ("custom", "a cat")
 
 
 @given(st.integers(0, len(streamed(ANSWER)) - 1))

@@ -7,6 +7,10 @@ In reading order:
 - `prices`: what responses cost
 - `largest_use`: the most that a response can use
 - `usage`: what a response used
-- `charges`: what each response takes from limits and budgets
+- `charges`: what each response takes from limits and budgets, and the meters of these
 - `admin`: the operations that manage keys, for holders of the admin key
+
+What is used of a limit is the level of a meter in the ledger (`state.ledger`), which `levels`
+reads. The gateway's own rate is counted there only if workers share their state (`charges`), and
+else by the process itself (`http.access.CallerRates`).
 """

@@ -3,7 +3,7 @@
 All workers of a gateway share one ledger, on however many machines they run. Use is an integer:
 requests, tokens, or nano-dollars (a billionth of a US dollar), so that sums are exact.
 
-    reserve("ans_1", "w1", [Increment(Meter("budget:k1:usd:2026-11", ...), 8_000_000)])
+    reserve("ans_1", "w1", [Increment(Meter("budget:usd:k1:2026-11", ...), 8_000_000)])
     settle([Settlement("ans_1", uses=[Increment(the same meter, 1_250_000)], row=b"...", at=...)])
 
 A reservation holds its amount until it is settled, or until the lease of its worker has ended:

@@ -76,7 +76,7 @@ def open_segment(
     """Return *state* inside a segment of *mode*, which it may be in already."""
     if state.mode == mode:
         return state
-    state = close_segment(state, events)
+    state = end_call(state, events)
     segment = f"{mode}_{state.segments}"
     events.append(TextStart(segment) if mode == "text" else ReasoningStart(segment))
     return changed(state, mode=mode, segment=segment, segments=state.segments + 1)
