@@ -14,7 +14,7 @@ from typing import (
     overload,
 )
 
-from attrs import evolve, field
+from attrs import evolve, field, validators
 
 from llmcore.schema import json
 from llmcore.schema.display import readable
@@ -25,6 +25,7 @@ from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
     ProviderMetadata,
+    is_text,
     parse_arguments,
     plain_json,
     plain_metadata,
@@ -116,7 +117,7 @@ class ReasoningPart:
     `encrypted` is data that only the provider can read (redacted or encrypted reasoning).
     """
 
-    text: str
+    text: str = field(validator=is_text)
     """The reasoning, or a summary of it; empty if it is only encrypted."""
     signature: str | None = field(default=None, kw_only=True)
     """The provider's signature, needed to send the reasoning back."""
@@ -292,9 +293,9 @@ def _encodes(raw: str, arguments: JsonValue) -> bool:
 class ToolCallPart:
     """A tool call by the model; the caller runs it unless `provider_executed` is set."""
 
-    id: str
+    id: str = field(validator=is_text)
     """The id that the result refers to."""
-    name: str
+    name: str = field(validator=is_text)
     """The tool's name."""
     arguments: JsonValue = field(default=None, converter=tool_arguments)
     """The parsed JSON; a string for a `custom` tool and for invalid JSON."""
@@ -341,7 +342,7 @@ class ToolCallPart:
 class RefusalPart:
     """The text with which the model declines to answer."""
 
-    text: str
+    text: str = field(validator=is_text)
     """The model's explanation."""
     provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
@@ -390,11 +391,11 @@ def _output_part(item: object) -> "ToolOutputPart":
 class ToolResultPart:
     """The result of a tool call: text, JSON, or a tuple of parts such as images."""
 
-    tool_call_id: str
+    tool_call_id: str = field(validator=is_text)
     """The id of the call."""
     content: JsonValue | tuple[ToolOutputPart, ...] = field(default="", converter=tool_output)
     """The result: text, parts or JSON."""
-    name: str | None = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True, validator=validators.optional(is_text))
     """The tool's name."""
     is_error: bool = field(default=False, kw_only=True)
     """Whether the tool failed."""

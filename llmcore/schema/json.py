@@ -19,6 +19,8 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind
 
 if TYPE_CHECKING:
+    from attrs import Attribute
+
     JsonValue = Union[None, bool, int, float, str, Sequence["JsonValue"], Mapping[str, "JsonValue"]]
     JsonObject = Mapping[str, JsonValue]
     ProviderMetadata = Mapping[str, JsonObject]
@@ -394,6 +396,12 @@ def without(fields: Mapping[str, _V], *names: str) -> dict[str, _V]:
 
 
 # -- text or JSON
+
+
+def is_text(_holder: object, attribute: "Attribute[str]", value: object) -> None:
+    """Raise InvalidRequestError if *value*, that of the field *attribute*, is not text."""
+    if not isinstance(value, str):
+        raise InvalidRequestError(f"{attribute.name} must be text, not {shown_kind(value)}")
 
 
 def text_or_json(value: JsonValue) -> str:

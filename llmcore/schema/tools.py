@@ -14,6 +14,7 @@ from llmcore.schema.json import (
     JsonObject,
     JsonValue,
     ProviderMetadata,
+    is_text,
     plain_metadata,
     plain_object,
     present,
@@ -79,7 +80,7 @@ class ToolDefinition:
 
     name: str = field(converter=check_tool_name)
     """The name that the model calls it by."""
-    description: str = ""
+    description: str = field(default="", validator=is_text)
     """Its description for the model."""
     parameters: JsonObject = field(default=None, converter=_parameters)
     """The JSON Schema of its arguments."""
@@ -113,7 +114,7 @@ class CustomTool:
 
     name: str = field(converter=check_tool_name)
     """The name that the model calls it by."""
-    description: str = ""
+    description: str = field(default="", validator=is_text)
     """Its description for the model."""
     grammar: Grammar | None = field(default=None, kw_only=True)
     """The grammar of its input; None allows any text."""

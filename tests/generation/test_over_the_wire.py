@@ -216,9 +216,13 @@ async def test_an_abort_from_a_thread_closes_the_connection(
 ) -> None:
     """In the middle of a stream, or before the first byte of it."""
     silence: list[bytes | float] = [30.0]
-    server.handler = answering(lambda: silence if silent else endless())
     controller = AbortController()
-    threading.Timer(0.2, controller.abort, ["enough"]).start()
+
+    def aborted() -> Script:
+        threading.Timer(0.3, controller.abort, ["enough"]).start()
+        return silence if silent else endless()
+
+    server.handler = answering(aborted)
     error = await error_of(server, streamed=streamed, abort_signal=controller.signal)
 
     assert isinstance(error, AbortError)

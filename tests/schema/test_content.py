@@ -1,7 +1,8 @@
 """Content parts."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -40,6 +41,28 @@ SOURCES: dict[str, Any] = {
     "path": "a.png",
     "file_id": "file_1",
 }
+
+# -- texts
+
+
+@pytest.mark.parametrize(
+    ("field", "make"),
+    [
+        ("text", lambda: TextPart(cast("str", 5))),
+        ("text", lambda: ReasoningPart(cast("str", 5))),
+        ("text", lambda: RefusalPart(cast("str", None))),
+        ("id", lambda: ToolCallPart(cast("str", None), "f")),
+        ("name", lambda: ToolCallPart("c", cast("str", 5))),
+        ("tool_call_id", lambda: ToolResultPart(cast("str", ToolResultPart("c")), "done")),
+        ("name", lambda: ToolResultPart("c", "done", name=cast("str", 5))),
+    ],
+)
+def test_fields_that_are_not_text_are_refused_by_name(
+    field: str, make: Callable[[], ContentPart]
+) -> None:
+    with pytest.raises(InvalidRequestError, match=f"^{field} must be text, not"):
+        make()
+
 
 # -- media
 
