@@ -499,7 +499,7 @@ _CODES: Final = {
     ),
     "tool-result-stray": _Code(
         "A tool's result was left out.",
-        "No call before it has its id.",
+        "No call before it has its id, or the same result came before it.",
         "Keep the message with the call when a conversation is shortened.",
     ),
     "tool-rounds-used-up": _Code(

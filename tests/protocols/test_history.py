@@ -320,6 +320,25 @@ def test_two_results_for_one_call_are_an_error() -> None:
         repair(history, CHAT)
 
 
+def test_a_result_that_is_sent_again_is_dropped() -> None:
+    """Semantic Kernel continues a stored response with all results so far."""
+    history = [
+        Message.assistant(call("a")),
+        Message.tool("a", "yes"),
+        Message.assistant(call("b")),
+        Message("tool", (ToolResultPart("a", "yes"), ToolResultPart("b", "no"))),
+    ]
+
+    repaired = repair(history, CHAT)
+
+    assert shape(repaired.messages)[1:] == [
+        ("tool", ["result a=yes"]),
+        ("assistant", ["call b"]),
+        ("tool", ["result b=no"]),
+    ]
+    assert [one.code for one in repaired.diagnostics] == ["tool-result-stray"]
+
+
 def test_a_late_result_still_finds_its_call() -> None:
     """Better the tool's real response than a made-up error."""
     history = [

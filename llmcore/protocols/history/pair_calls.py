@@ -105,6 +105,10 @@ class _Matcher:
         entry = self._open.get(part.tool_call_id)
         if entry is None:
             return self._is_stray(place, part)
+        if not entry.waiting and self._is_repeated(part):
+            why = "the same result of the same call came before"
+            self._diagnostics.at(path_of(place)).dropped("tool-result-stray", why)
+            return True
         if not entry.waiting:
             raise InvalidRequestError(
                 f"{path_of(place)} is a second result for the tool call "
@@ -117,6 +121,10 @@ class _Matcher:
             self._diagnostics.at(path_of(place)).changed("tool-result-moved", why)
         self._last_answered = call
         return True
+
+    def _is_repeated(self, part: ToolResultPart) -> bool:
+        """Return whether a call has *part* as its result: some clients send what is stored again."""
+        return any(paired.part == part for paired in self.results.values())
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:
