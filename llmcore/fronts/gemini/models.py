@@ -102,7 +102,8 @@ def encoding(request: ClientRequest) -> StreamEncoding:
     if request.query.get("alt", "").lower() == "sse":
         client = request.headers.get("x-goog-api-client", "")
         encode = _with_bare_errors if _READS_BARE_ERRORS.search(client) else data_event
-        return StreamEncoding(content_type=EVENT_STREAM, encode=encode, heartbeat=_BLANK)
+        heartbeat = b"" if _OLDEST_CLIENT in client else _BLANK
+        return StreamEncoding(content_type=EVENT_STREAM, encode=encode, heartbeat=heartbeat)
     return StreamEncoding(
         content_type="application/json; charset=utf-8",
         encode=_array_encoder(),
@@ -115,11 +116,14 @@ _BLANK: Final = b"\n"
 """The only bytes that may stand between events: `google-genai` rejects comments."""
 
 
-_READS_BARE_ERRORS: Final = re.compile(r"google-genai-sdk/[12]\..* gl-node")
+_OLDEST_CLIENT: Final = "genai-js/"
+"""`@google/generative-ai`, which LangChain and n8n contain: nothing may stand between events."""
+_READS_BARE_ERRORS: Final = re.compile(rf"google-genai-sdk/[12]\..* gl-node|{_OLDEST_CLIENT}")
 """Clients that raise the error of a stream only where it comes as JSON without `data:`.
 
 `@google/genai` before its version 3, of which Gemini CLI contains a copy. It states its version as
-`google-genai-sdk/1.30.0 gl-node/v20.20.2`. All others read events.
+`google-genai-sdk/1.30.0 gl-node/v20.20.2`. The client before it, `genai-js/0.24.1`, raises that a
+stream has an end that it cannot read. All others read events.
 """
 
 

@@ -69,6 +69,15 @@ def test_heartbeats_between_events_are_not_seen() -> None:
     assert "".join(piece.text or "" for piece in pieces) == "ab"
 
 
+def test_a_client_that_reads_nothing_between_events_gets_no_heartbeats() -> None:
+    """`@google/generative-ai` reads no event after anything else than an event."""
+    request = replace(
+        asked({}, STREAM_PATH, alt="sse"), headers={"x-goog-api-client": "genai-js/0.24.1"}
+    )
+
+    assert front.encoding(request).heartbeat == b""
+
+
 def test_without_alt_sse_a_stream_is_one_json_array() -> None:
     made = written(stream(text("a", "b")))
     body = made.encoded()
@@ -93,6 +102,7 @@ def test_a_failed_array_is_closed_after_its_error() -> None:
         ("google-genai-sdk/3.1.0 gl-node/v20.20.2", b"data: ", b"}\n\n"),
         ("google-genai-sdk/2.20.0 gl-node/web", b"{", b"}\n"),
         ("google-genai-sdk/1.30.0 gl-node/v20.20.2", b"{", b"}\n"),
+        ("genai-js/0.24.1", b"{", b"}\n"),
     ],
 )
 def test_the_client_raises_a_failure_amid_a_stream(client: str, begins: bytes, ends: bytes) -> None:
