@@ -59,7 +59,15 @@ _OTHERS: Final = {"video_url": "video/mp4", "document_url": None}
 """Parts given by URL that OpenAI's API does not have (OpenRouter's, Mistral's), and their types."""
 _DETAILS: Final = ("auto", "low", "high", "original")
 _FIELDS: Final = frozenset(
-    {"cache_control", "detail", "file", "image_url", "input_audio", "prompt_cache_breakpoint"}
+    {
+        "annotations",
+        "cache_control",
+        "detail",
+        "file",
+        "image_url",
+        "input_audio",
+        "prompt_cache_breakpoint",
+    }
     | {"file_data", "file_id", "file_url", "filename", "refusal", "text", "thinking", "type"}
     | _OTHERS.keys()
 )
@@ -133,7 +141,8 @@ def _is_unread(native: Fields) -> bool:
 def _read_native(native: Fields, path: str) -> ContentPart:
     match native.get("type"):
         case str(kind) if kind in _TEXTS:
-            return TextPart(required(native, "text", str, f"{path}."))
+            text = required(native, "text", str, f"{path}.")
+            return TextPart(text, citations=read_annotations(native.get("annotations")))
         case "refusal":
             return RefusalPart(required(native, "refusal", str, f"{path}."))
         case "thinking":  # Mistral's
@@ -206,8 +215,10 @@ def _file(native: Fields, path: str) -> DocumentPart:
 
 
 def read_annotations(value: object) -> tuple[Citation, ...]:
-    """Return the citations of a message's text."""
-    cited = [object_or_empty(annotation.get("url_citation")) for annotation in objects(value)]
+    """Return the citations of a text, in this API's form or in that of the Responses API."""
+    cited = [
+        object_or_empty(annotation.get("url_citation", annotation)) for annotation in objects(value)
+    ]
     return tuple(
         Citation(
             url=str_or_none(annotation.get("url")),

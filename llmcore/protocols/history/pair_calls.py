@@ -123,7 +123,7 @@ class _Matcher:
         return True
 
     def _is_repeated(self, part: ToolResultPart) -> bool:
-        """Return whether a call has *part* as its result: some clients send what is stored again."""
+        """Return whether a call has *part* as its result; some clients send it again."""
         return any(paired.part == part for paired in self.results.values())
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:

@@ -460,6 +460,32 @@ def test_the_state_alone_brings_thinking_back() -> None:
     assert message == echoed(answer())
 
 
+@pytest.mark.parametrize(
+    ("annotations", "urls"),
+    [
+        ([], []),
+        (
+            [{"type": "url_citation", "url": "https://a.example", "title": "A"}],
+            ["https://a.example"],
+        ),
+        (
+            [{"type": "url_citation", "url_citation": {"url": "https://b.example"}}],
+            ["https://b.example"],
+        ),
+    ],
+)
+def test_annotations_of_a_part_are_its_citations(annotations: Any, urls: list[str]) -> None:
+    """OpenAI's Agents SDK sends parts in the form of the Responses API, where texts have them."""
+    part = {"type": "text", "text": "Hello", "annotations": annotations}
+    made = read(
+        {"messages": [{"role": "assistant", "content": [part]}, {"role": "user", "content": "?"}]}
+    )
+    said: Any = made.request.messages[0].content[0]
+
+    assert [cited.url for cited in said.citations] == urls
+    assert codes(made) == []
+
+
 def test_state_that_a_client_gathered_with_other_unknown_fields_is_read() -> None:
     """LiteLLM sends back fields that OpenAI does not have in `provider_specific_fields`."""
 
