@@ -45,7 +45,7 @@ SERVED: Final[Mapping[str, str]] = {
     GEMINI: "POST /v1beta/models/{model}:generateContent, :streamGenerateContent, :countTokens, "
     ":embedContent and :batchEmbedContents, GET /v1beta/models",
 }
-"""The main paths, for the error of an unknown one, by the API that the request speaks."""
+"""The main paths in words, for the error of an unknown one, by the API of the request."""
 _INSTEAD: Final[Mapping[str, str]] = {
     "conversations": "name the response before by previous_response_id",
     "completions": "send messages to POST /v1/chat/completions",
@@ -66,6 +66,7 @@ class Apis:
     """The APIs that are served."""
 
     all: Sequence[Api]
+    """Groups of operations; several may be of one API, as the lists of models are."""
 
     def of(self, path: str, headers: Mapping[str, str]) -> Api:
         """Return the API that a request speaks, as far as its path and headers show."""
