@@ -31,6 +31,7 @@ from llmcore.client.transport import Chunks, Exchange, Transport
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.failures.limits import rate_limit_from
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streamed
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
@@ -412,8 +413,7 @@ def _likely(route: Route, url: str, model_id: str, error: LLMError) -> str:
     has_api = "://api.openai.com/" in url or error.error_code == "model_not_found"
     if has_api or route.protocol.id != "openai-responses":
         return ""  # many other servers lack the Responses API
-    chat = "OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible"
-    return f"; for a server of Chat Completions use {chat}"
+    return f"; for a server of Chat Completions {protocol_by_id('openai-chat').advice}"
 
 
 async def close_response(exchange: Exchange, chunks: Chunks) -> None:

@@ -77,11 +77,7 @@ def make(
 protocol: Protocol[MessagesBody, Event, MessagesState] = make()
 
 __all__ = [
-    "METADATA_KEY",
-    "PROTOCOL_ID",
-    "Event",
     "MessagesBody",
-    "MessagesState",
     "make",
     "protocol",
 ]

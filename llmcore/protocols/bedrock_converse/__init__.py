@@ -54,12 +54,8 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
 )
 
 __all__ = [
-    "METADATA_KEY",
-    "PROTOCOL_ID",
     "SERVICE_TIERS",
     "ConverseBody",
-    "ConverseState",
-    "Event",
     "converse_path",
     "protocol",
 ]

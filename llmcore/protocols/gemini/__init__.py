@@ -65,13 +65,8 @@ protocol = make(GEMINI_API)
 
 __all__ = [
     "GEMINI_API",
-    "METADATA_KEY",
-    "PROTOCOL_ID",
     "VERTEX",
-    "Event",
     "GeminiBody",
-    "GeminiDialect",
-    "GeminiState",
     "make",
     "protocol",
 ]

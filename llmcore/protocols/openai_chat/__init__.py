@@ -71,12 +71,9 @@ protocol = make(OPENAI)
 
 __all__ = [
     "COMPATIBLE",
-    "METADATA_KEY",
     "OPENAI",
-    "PROTOCOL_ID",
     "ChatBody",
     "ChatDialect",
-    "ChatState",
     "make",
     "protocol",
 ]

@@ -79,9 +79,7 @@ protocol = make(OPENAI)
 
 __all__ = [
     "COMPATIBLE",
-    "METADATA_KEY",
     "OPENAI",
-    "PROTOCOL_ID",
     "ResponsesBody",
     "ResponsesDialect",
     "ResponsesState",
