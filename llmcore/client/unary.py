@@ -20,6 +20,7 @@ from llmcore.client.call import close_response, redact_error, response_error
 from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
 from llmcore.client.transport_selection import Transports
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import (
     BodyKind,
     Item,
@@ -45,6 +46,8 @@ _T = TypeVar("_T")
 _UNAUTHORIZED: Final = 401
 _REDIRECTED: Final = 300
 """The lowest status that is an error."""
+_ENVELOPE: Final = frozenset({"error", "type", "request_id", "status", "code"})
+"""The fields of a document that is an error and nothing else; some servers send it with a 200."""
 _MOST_PAGES: Final = 100
 
 
@@ -256,6 +259,8 @@ def _response(
             text = body[:200].decode("utf-8", "replace")
             message = f"the response is not JSON: {text!r}"
             raise StreamError(message, provider=route.provider, cause=error) from error
+    if isinstance(document, dict) and document.get("error") and document.keys() <= _ENVELOPE:
+        raise error_from_body(provider=route.provider, body=document, headers=headers)
     return NativeResponse(document=document, headers=headers)
 
 

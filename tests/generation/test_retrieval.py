@@ -13,8 +13,10 @@ from llmcore import (
     Client,
     ConfigurationError,
     InvalidRequestError,
+    LLMError,
     Local,
     OpenAI,
+    ProviderError,
     RequestTimeoutError,
     Timeouts,
     embed,
@@ -27,7 +29,7 @@ from llmcore.generation.retry import RetryPolicy
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.retrieval import Cohere, Voyage
 from llmcore.schema.embeddings import EmbeddingRequest
-from llmcore.schema.errors import RateLimitError
+from llmcore.schema.errors import NotFoundError, OverloadedError, RateLimitError
 from llmcore.testing import Metadata, Player, Recorder, load, scripted
 from tests.support.servers.loopback import Answer, Received, serve
 
@@ -65,6 +67,25 @@ async def test_lone_surrogates_of_a_text_are_replaced_and_reported() -> None:
 
     assert [note.code for note in response.diagnostics] == ["lone-surrogates-replaced"]
     assert json.loads(transport.requests[0].body)["input"] == ["cut \ufffd"]
+
+
+@pytest.mark.parametrize(
+    ("stated", "kind"),
+    [
+        ({"error": {"message": "No such model", "code": "model_not_found"}}, NotFoundError),
+        (
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}},
+            OverloadedError,
+        ),
+        ({"error": "the model is loading"}, ProviderError),
+    ],
+)
+async def test_an_error_with_the_status_200_is_raised(stated: Any, kind: type[LLMError]) -> None:
+    """And not that the response has no vectors."""
+    client = Client(transport=scripted(stated))
+
+    with pytest.raises(kind):
+        await embed(MODEL, "Hi", client=client, max_retries=0)
 
 
 async def test_a_model_may_be_named_by_its_id() -> None:
