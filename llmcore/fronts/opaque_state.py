@@ -315,7 +315,7 @@ class EchoReader:
         self._diagnostics = diagnostics
         self._waiting: list[Echo] = []
         self._early: list[tuple[ResponseState, Diagnostics]] = []
-        """States that came before all items that they name: some clients put reasoning first."""
+        """States that came before items that they name: some clients put reasoning first."""
         self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
 
     def add(self, echo: Echo) -> None:
@@ -328,10 +328,10 @@ class EchoReader:
         state = self._unsealer.unsealed(text, "the encrypted reasoning", here)
         if state is None:
             return False
-        if not self._waiting and (self._early or any(map(_key_of_entry, state.entries))):
+        self._restore_early()
+        if self._early or self._is_early(state):
             self._early.append((state, here))
             return True
-        self._restore_early()
         before, parts = restore(state, self._waiting, here)
         self._waiting = []
         if before:
@@ -339,11 +339,20 @@ class EchoReader:
         self._append_restored(state, parts)
         return True
 
-    def _restore_early(self) -> None:
-        for state, here in self._early:
+    def _is_early(self, state: ResponseState) -> bool:
+        """Return whether *state* names calls, or anything at all, of which nothing came yet."""
+        keys = set(map(_key_of_entry, state.entries)) - {""}
+        if not self._waiting:
+            return bool(keys)
+        calls = {key for key in keys if key.startswith(_UNNAMED_CALL)}
+        there = {key for echo in self._waiting for key in _echo_keys(echo)} if calls else set()
+        return not calls <= there and _UNNAMED_CALL not in there
+
+    def _restore_early(self, *, all_of_them: bool = False) -> None:
+        while self._early and (all_of_them or not self._is_early(self._early[0][0])):
+            state, here = self._early.pop(0)
             self._waiting, parts = restore(state, self._waiting, here)
             self._append_restored(state, parts)
-        self._early = []
 
     def _append_restored(self, state: ResponseState, parts: list[ContentPart]) -> None:
         last = self._responses[-1][0] if self._responses else None
@@ -361,7 +370,7 @@ class EchoReader:
 
     def take(self) -> list[tuple[Origin | None, list[Echo]]]:
         """Return the responses that were read, each with its origin, and start again empty."""
-        self._restore_early()
+        self._restore_early(all_of_them=True)
         if self._waiting:
             self._append(self._waiting)
         responses = [(state.origin if state else None, parts) for state, parts in self._responses]

@@ -96,6 +96,8 @@ class MessagesWriter(FrontWriter):
         self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
         self._hidden = False
         """Whether there is unsealed state that the client's echo would not bring back."""
+        self._text_says_more = False
+        """Whether there is such state of a text alone."""
         self._in_place = False
         """Whether thinking was shown that its provider takes only with the items after it."""
         self._block: OpenBlock | None = None
@@ -149,7 +151,8 @@ class MessagesWriter(FrontWriter):
         part = self._record.part_of(event)
         if start is not None or not isinstance(self._block, OpenText):
             if event.provider_metadata and not is_explanation(event):
-                self._show(part, None)
+                self._record.show(part)
+                self._text_says_more = True
             return
         path = f"content[{self._blocks.index}]"
         citations = write_citations(event.citations, self._diagnostics.at(path))
@@ -299,7 +302,10 @@ class MessagesWriter(FrontWriter):
             self._hidden = True
         elif part != echoed:
             same = changed(part, provider_metadata=echoed.provider_metadata) == echoed
-            self._hidden = self._hidden or not same or self._says_more(part)
+            if same and isinstance(part, TextPart):
+                self._text_says_more = self._text_says_more or self._says_more(part)
+            else:
+                self._hidden = self._hidden or not same or self._says_more(part)
 
     def _says_more(self, part: ContentPart) -> bool:
         """Return whether *part* has metadata that must be sent back to the provider."""
@@ -310,12 +316,20 @@ class MessagesWriter(FrontWriter):
         )
 
     def _seal(self) -> str:
-        self._hidden = False
+        self._hidden = self._text_says_more = False
         return as_base64(str(self._record.seal()["encrypted_content"]))
 
     def _carry_rest(self) -> None:
-        """Write a block that carries the state of the parts after the last thinking."""
-        if not self._hidden:
+        """Write a block that carries the state of the parts after the last thinking.
+
+        Claude Code takes the last block for its result, so that a text at the end stays the last
+        one. OpenAI and Google require state of the steps of a tool loop, not of texts that end one.
+        """
+        if self._text_says_more and not (self._hidden or self._ids):
+            why = "a block after the text would carry it, and clients take the last block's text"
+            self._diagnostics.at("content").dropped("opaque-data-dropped", why)
+            return
+        if not (self._hidden or self._text_says_more):
             return
         if self._request.takes_state or self._ids:
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})

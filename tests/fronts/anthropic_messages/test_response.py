@@ -39,6 +39,9 @@ from tests.fronts.anthropic_messages.messages_kit import (
 )
 from tests.support.events import call, stream, text, thought
 
+GPT = {"openai": {"id": "msg_1"}}
+SIGNED = {"google": {"thoughtSignature": "c2ln"}}
+
 
 def test_calls_that_come_interleaved_are_blocks_one_after_another() -> None:
     """Each with its own input, under indices without a gap; the first is streamed as it comes."""
@@ -288,14 +291,47 @@ def test_a_signature_on_a_call_comes_back_to_its_call() -> None:
     assert back[1].content == (ToolCallPart("call_1", "look", {}, provider_metadata=signed),)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "parts", "types"),
+    [
+        (GPT, [], ["thinking", "text"]),
+        (GPT, [call("look", "{}")], ["thinking", "text", "tool_use", "redacted_thinking"]),
+        (SIGNED, [], ["thinking", "text"]),
+        (SIGNED, [call("look", "{}")], ["thinking", "text", "tool_use", "redacted_thinking"]),
+    ],
+    ids=["gpt", "gpt-call", "gemini", "gemini-call"],
+)
+def test_a_text_that_ends_a_response_is_its_last_block(
+    metadata: Any, parts: list[Any], types: list[str]
+) -> None:
+    """Programs print the last block as the result, as `claude -p` does; calls need their state."""
+    thinking = thought("Hm.", encrypted="gAAA", provider_metadata={"openai": {"id": "rs_1"}})
+    made = written(stream(thinking, text("Done.", provider_metadata=metadata), *parts))
+
+    assert made.types == types
+    lost = [one.code for one in made.writer.diagnostics]
+    assert lost == ([] if parts else ["opaque-data-dropped"])
+
+
 def test_a_signature_that_comes_back_before_its_call_is_the_calls() -> None:
     """Clients that keep thinking apart from calls send all of it first, as LiteLLM does."""
     signed = {"google": {"thoughtSignature": "c2ln"}}
     events = stream(thought("Look."), call("look", "{}", provider_metadata=signed), protocol=GEMINI)
     shown, called, state = written(events).content
-    echo = {"role": "assistant", "content": [shown, state, called]}
 
+    echo = {"role": "assistant", "content": [shown, state, called]}
     assert messages_of(HELLO, echo) == messages_of(HELLO, written(events).echo())
+
+
+def test_state_that_comes_back_between_a_text_and_its_call_is_read() -> None:
+    """Claude Code sends calls last."""
+    signed = {"google": {"thoughtSignature": "c2ln"}}
+    called = [text("Reading."), call("look", "{}", provider_metadata=signed)]
+    made = written(stream(*called, reason="tool_calls", protocol=GEMINI))
+    said, calling, state = made.content
+
+    echo = {"role": "assistant", "content": [said, state, calling]}
+    assert messages_of(HELLO, echo) == messages_of(HELLO, made.echo())
 
 
 def test_the_ids_of_stored_items_alone_need_no_block() -> None:
