@@ -81,6 +81,7 @@ SHOWN: Final = {
     ),
     "llmcore.schema.usage": "Usage",
     "tests.support.wire.protocol": "ProtocolWire pieces response error",
+    "tests.support.wire.matrix": "Counts Said Column",
     "tests.support.strategies.requests": "requests json_values json_objects texts",
 }
 """The names that are shown, by module."""
@@ -138,7 +139,7 @@ def _function(node: ast.FunctionDef, indent: str) -> Iterator[str]:
         arguments.args = arguments.args[1:]
     returned = "None" if node.returns is None else ast.unparse(node.returns)
     yield f"{indent}{node.name}({ast.unparse(arguments)}) -> {returned}"
-    yield f"{indent}    {_summary(node)}"
+    yield f"{indent}    {' '.join((ast.get_docstring(node) or '').split())}"
 
 
 def _constructor(node: ast.ClassDef, others: Mapping[str, ast.AST]) -> Iterator[str]:
@@ -188,7 +189,7 @@ def _default(value: ast.expr | None) -> str:
     return f" = {given['default']}" if "default" in given else made
 
 
-def _summary(node: ast.FunctionDef | ast.ClassDef) -> str:
+def _summary(node: ast.ClassDef) -> str:
     text = ast.get_docstring(node) or ""
     return " ".join(text.partition("\n\n")[0].split())
 

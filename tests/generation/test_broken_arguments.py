@@ -9,9 +9,9 @@ import pytest
 
 from llmcore import Client, Message, ToolDefinition, request
 from llmcore.schema.content import ToolCallPart
+from tests.support.every_protocol import EVERY_COLUMN
 from tests.support.json_paths import places
-from tests.support.wire.matrix import COLUMNS, OPENAI, Column, Said
-from tests.support.wire.parley import PARLEY
+from tests.support.wire.matrix import OPENAI, Column, Said
 
 NOW = ToolDefinition("now", "Tell the time.", {"type": "object", "properties": {}})
 
@@ -40,7 +40,7 @@ def at(value: Any, place: tuple[Any, ...]) -> Any:
 
 
 @pytest.mark.parametrize("arguments", [None, {}], ids=["absent", "empty"])
-@pytest.mark.parametrize("column", [*COLUMNS, PARLEY], ids=lambda column: column.id)
+@pytest.mark.parametrize("column", EVERY_COLUMN, ids=lambda column: column.id)
 def test_no_arguments_go_back_as_an_empty_object(column: Column, arguments: Any) -> None:
     """As an object, or as its text, by the provider's own way."""
     native, notes = sent_back(column, arguments)
@@ -50,7 +50,7 @@ def test_no_arguments_go_back_as_an_empty_object(column: Column, arguments: Any)
     assert "invalid-tool-arguments" not in notes
 
 
-@pytest.mark.parametrize("column", [*COLUMNS, PARLEY], ids=lambda column: column.id)
+@pytest.mark.parametrize("column", EVERY_COLUMN, ids=lambda column: column.id)
 def test_broken_arguments_go_back_without_a_loss(column: Column) -> None:
     """Half an object is never taken for an empty one: its text is sent, and reported."""
     broken = '{"zone": "Eur'

@@ -19,8 +19,8 @@ from llmcore.schema.content import (
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.support.wire.matrix import COLUMNS, Column
-from tests.support.wire.parley import PARLEY
+from tests.support.every_protocol import EVERY_COLUMN
+from tests.support.wire.matrix import Column
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_only_responses_takes_the_highest_effort(model: str) -> None:
     assert [one.code for one in chat.diagnostics] == ["reasoning-effort-changed"]
 
 
-@pytest.mark.parametrize("column", [*COLUMNS, PARLEY], ids=lambda column: column.id)
+@pytest.mark.parametrize("column", EVERY_COLUMN, ids=lambda column: column.id)
 def test_citations_of_another_api_are_left_out_and_reported(column: Column) -> None:
     """Each API takes back its own at most."""
     cited = TextPart("It rains.", citations=(Citation(url="https://cited.example"),))

@@ -5,15 +5,12 @@ from typing import Any
 import pytest
 from attrs import evolve, fields_dict
 
-from llmcore.protocols import PROTOCOL_IDS
-from llmcore.protocols.protocol import Built, protocol_by_id
+from llmcore.protocols.protocol import Built
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import ToolDefinition
-from tests.support.parley import protocol as parley
-
-PROTOCOLS = {id_: protocol_by_id(id_) for id_ in PROTOCOL_IDS} | {"parley": parley}
+from tests.support.every_protocol import PROTOCOLS
 
 GENERATION: dict[str, Any] = {
     "temperature": 0.5,

@@ -11,17 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from llmcore import protocols
-from tests.support import parley
-from tests.support.parley.names import PROTOCOL_ID as PARLEY
-
-PACKAGES = {
-    **{
-        id_: Path(protocols.__file__).parent / id_.replace("-", "_")
-        for id_ in protocols.PROTOCOL_IDS
-    },
-    PARLEY: Path(parley.__file__).parent,
-}
+from tests.support.every_protocol import FOLDERS as PACKAGES
 
 LEAVES = ("names", "models")
 """The modules that both directions read."""
@@ -194,4 +184,4 @@ def test_an_invented_protocol_takes_eight_files() -> None:
         "tests/protocols/<name>/",
         "CHANGELOG.md",
     ]
-    assert len([*PACKAGES[PARLEY].glob("*.py")]) + len(outside) <= 8
+    assert len([*PACKAGES["parley"].glob("*.py")]) + len(outside) <= 8
