@@ -125,7 +125,10 @@ def _first_object(body: JsonValue) -> Mapping[str, JsonValue] | None:
 
 
 def _error_in(envelope: Mapping[str, JsonValue]) -> _Fields | None:
-    """Return the fields of the error object inside *envelope*, if there is one."""
+    """Return the fields of the error object inside *envelope*, if there is one.
+
+    It has a name for errors, or is the only field.
+    """
     for name, value in envelope.items():
         if folded(name) in {"error", "errors", "baseresp"}:
             error = _first_object(value)
@@ -133,7 +136,8 @@ def _error_in(envelope: Mapping[str, JsonValue]) -> _Fields | None:
                 return _fields(error if folded(name) != "baseresp" else _base_resp(error))
         elif name.endswith(("Exception", "exception")) and isinstance(value, Mapping):
             return {"type": name, **_fields(value)}
-    return None
+    (*others, last) = envelope.values() or [None]
+    return _fields(last) if not others and isinstance(last, Mapping) else None
 
 
 def _base_resp(state: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:

@@ -678,6 +678,7 @@ def test_the_aws_type_comes_from_the_header() -> None:
         ({"error_code": 336003, "error_msg": "No."}, "No.", "336003"),
         ({"success": False, "errors": [{"code": 7000, "message": "No."}]}, "No.", "7000"),
         ({"code": 403, "reason": "NO_BALANCE", "message": "No."}, "No.", "NO_BALANCE"),
+        ({"trouble": {"type": "overloaded", "message": "No."}}, "No.", "overloaded"),
     ],
 )
 def test_message_and_code_come_from_every_envelope(
