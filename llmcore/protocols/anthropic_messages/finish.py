@@ -95,8 +95,9 @@ def merge_usage(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObje
     """Return *before* with the counts that *after* states.
 
     An input of no tokens at all is not a statement: some servers put zeros where they do not count.
+    Nor is an empty list.
     """
-    stated = present(after)
+    stated = {name: value for name, value in present(after).items() if value != []}
     if before is not None and not any(count_or_none(stated.get(name)) for name in _INPUTS):
         stated = without(stated, *_INPUTS)
     return {**(before or {}), **stated}
