@@ -26,17 +26,13 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
     with calls as if it had none; and a client that goes on to run tools where there is no call
     asks again, without an end.
     """
-    match reason.reason, called:
-        case ("other", _) if reason.raw in _STILL_RUNNING:
-            return "length"
-        case ("stop" | "other", True):
-            return "tool_calls"
-        case ("error", True) if reason.raw in _OF_WHOLE_CALLS:
-            return "tool_calls"
-        case ("tool_calls", False):
-            return "stop"
-        case (kind, _):
-            return kind
+    kind = reason.reason
+    if kind == "other" and reason.raw in _STILL_RUNNING:
+        return "length"
+    if not called:
+        return "stop" if kind == "tool_calls" else kind
+    has_whole_calls = kind == "error" and reason.raw in _OF_WHOLE_CALLS
+    return "tool_calls" if kind in ("stop", "other") or has_whole_calls else kind
 
 
 def words_of_end(event: Finish) -> str | None:
@@ -62,7 +58,7 @@ def stop_sequence(event: Finish, sequences: Sequence[str]) -> str | None:
     (`additionalModelResponseFields`), https://docs.vllm.ai/en/latest/serving/
     openai_compatible_server.html, https://docs.sglang.ai/basic_usage/openai_api.html.
     """
-    for native in event.provider_metadata.values():
+    for native in event.provider_metadata.values() if sequences else ():
         of_model = object_or_empty(native.get("additionalModelResponseFields"))
         named = (native.get("stop_sequence"), of_model.get("stop_sequence"))
         for sequence in (*named, native.get("stop_reason"), native.get("matched_stop")):

@@ -124,8 +124,10 @@ def rooted(schema: JsonObject | None) -> JsonObject | None:
     return schema
 
 
-def report_unknown(fields: Fields, known: frozenset[str], diagnostics: Diagnostics) -> None:
-    """Record each field of *fields* that has a value and is none of the *known* ones.
+def report_unknown(
+    fields: Fields, known: frozenset[str], diagnostics: Diagnostics, place: str = ""
+) -> None:
+    """Record each field of *fields*, at *place*, that has a value and is none of the *known* ones.
 
     These are fields that only the client's API has, or that it got after its front was written.
     """
@@ -133,7 +135,8 @@ def report_unknown(fields: Fields, known: frozenset[str], diagnostics: Diagnosti
         return
     unknown = [name for name in fields if name not in known and fields[name] is not None]
     why = "the upstream's API has no known field for it"
-    report_lost(unknown, why, diagnostics, code="unknown-parameter")
+    here = diagnostics.at(place) if place else diagnostics
+    report_lost(unknown, why, here, code="unknown-parameter")
 
 
 def report_unknown_inside(
@@ -142,7 +145,7 @@ def report_unknown_inside(
     """Record the fields of objects of *body* that are none of the *known* ones, by the objects."""
     for name, fields in known.items():
         if name in body:
-            report_unknown(object_or_empty(body[name]), fields, diagnostics.at(name))
+            report_unknown(object_or_empty(body[name]), fields, diagnostics, name)
 
 
 def report_lost(

@@ -34,7 +34,7 @@ def shown_part(
             return part
 
 
-_NO_ORIGIN: Final = Origin(provider="", model="")
+NO_ORIGIN: Final = Origin(provider="", model="")
 """That of a response before its first event."""
 
 
@@ -42,7 +42,7 @@ class ResponseRecord:
     """The parts of a response in their order, and which of them are sealed already."""
 
     def __init__(self, response_id: str, sealer: Sealer, *, sealing: bool) -> None:
-        self.origin = _NO_ORIGIN
+        self.origin = NO_ORIGIN
         self._response_id = response_id
         self._sealer = sealer
         self.sealing = sealing

@@ -27,7 +27,7 @@ _MAX_BYTES: Final = 32 * 1024 * 1024
 """The most bytes of unpacked state."""
 
 
-@frozen
+@frozen(eq=False)
 class Sealer:
     """Seals and unseals with one key, which all gateways with the same clients must share."""
 

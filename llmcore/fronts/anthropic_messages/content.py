@@ -99,7 +99,7 @@ class ContentReader:
         """Report the fields of *block* that are not read."""
         known = _FIELDS.get(str(block.get("type")))
         if known is not None:  # a block of another kind goes up whole, or is left out whole
-            report_unknown(block, known, self.diagnostics.at(path))
+            report_unknown(block, known, self.diagnostics, path)
 
     def _read_parts(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         match block.get("type"):

@@ -95,7 +95,7 @@ class TurnReader:
         return texts
 
     def _read(self, native: Fields, path: str) -> None:
-        report_unknown(native, _FIELDS, self._diagnostics.at(path))
+        report_unknown(native, _FIELDS, self._diagnostics, path)
         match required(native, "role", str, f"{path}."):
             case "assistant":
                 self._assistant(native, path)

@@ -148,10 +148,9 @@ class MessagesWriter(FrontWriter):
     def _on_text_end(self, event: TextEnd) -> None:
         start, self._text_start = self._text_start, None
         self._refused = self._refused or event.refusal
-        part = self._record.part_of(event)
         if start is not None or not isinstance(self._block, OpenText):
             if event.provider_metadata and not is_explanation(event):
-                self._record.show(part)
+                self._record.show(self._record.part_of(event))
                 self._text_says_more = True
             return
         path = f"content[{self._blocks.index}]"
@@ -164,10 +163,9 @@ class MessagesWriter(FrontWriter):
         self._blocks.end_text(event.text, citations)
         self._block = None
         # a refusal comes back as text, and its citations as they are shown
-        cited = event.citations
-        echoed = TextPart(event.text, citations=cited)
-        kept = TextPart(event.text, citations=cited, provider_metadata=event.provider_metadata)
-        self._show(kept, echoed)
+        echoed = TextPart(event.text, citations=event.citations)
+        native = event.provider_metadata
+        self._show(changed(echoed, provider_metadata=native) if native else echoed, echoed)
 
     # -- thinking
 
@@ -300,7 +298,7 @@ class MessagesWriter(FrontWriter):
         self._record.show(part, echoed)
         if echoed is None:
             self._hidden = True
-        elif part != echoed:
+        elif part is not echoed and part != echoed:
             same = changed(part, provider_metadata=echoed.provider_metadata) == echoed
             if same and isinstance(part, TextPart):
                 self._text_says_more = self._text_says_more or self._says_more(part)

@@ -138,7 +138,7 @@ def _offered(
     the client searches, it gets those that were found.
     """
     placed = [(tool, f"tools[{index}]") for index, tool in enumerate(natives)]
-    if native:
+    if native or not (placed or changes.definitions):
         return placed
     by_provider = any(str(tool.get("type")).startswith(_SEARCH) for tool in natives)
     first = [one for one in placed if by_provider or not one[0].get("defer_loading")]
@@ -161,8 +161,7 @@ class _ToolReader:
         self.missing: list[str] = []
         """Names of hosted tools that were left out."""
         self._policy: HostedToolPolicy = upstream.policy.hosted_tools
-        known = protocol_by_id(upstream.protocol_id).hosted_kinds if upstream.protocol_id else ()
-        self._kinds = known
+        self._protocol_id = upstream.protocol_id
         self._servers = {
             str_or_none(server.get("name")): server for server in objects(body.get("mcp_servers"))
         }
@@ -192,14 +191,14 @@ class _ToolReader:
             self._diagnostics.at(path).changed("tool-search-unrolled", why)
             return None
         if (function := client_tool(type_, native)) is not None:
-            report_unknown(native, _OF_CLIENT_TOOLS, self._diagnostics.at(path))
+            report_unknown(native, _OF_CLIENT_TOOLS, self._diagnostics, path)
             return function
         return self._hosted(native, type_, kind, path)
 
     def _custom(self, native: Fields, path: str) -> ToolSpec:
         name = required(native, "name", str, f"{path}.")
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
-        report_unknown(native, _OF_TOOLS, self._diagnostics.at(path))
+        report_unknown(native, _OF_TOOLS, self._diagnostics, path)
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
@@ -218,7 +217,7 @@ class _ToolReader:
     def _hosted(
         self, native: Fields, type_: str, kind: HostedToolKind | None, path: str
     ) -> ToolSpec | None:
-        if kind in self._kinds:
+        if self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
             made = self._lowered(kind, native, path)
             if made is not None:
                 report_unknown(

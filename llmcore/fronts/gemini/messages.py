@@ -79,7 +79,7 @@ def read_system(value: object, diagnostics: Diagnostics) -> tuple[TextPart, ...]
         text = part.get("text")
         if isinstance(text, str):
             texts.append(TextPart(text))
-            report_unknown(part, _OF_INSTRUCTION, diagnostics.at(path))
+            report_unknown(part, _OF_INSTRUCTION, diagnostics, path)
         else:
             diagnostics.at(path).dropped("unsupported-content", "instructions are text")
     return tuple(texts)
@@ -161,11 +161,11 @@ class _ContentsReader:
         self, content: object, parts: list[tuple[NativeObject, str]], path: str
     ) -> None:
         """Report the fields that are not read; a part of an unknown kind is reported whole."""
-        report_unknown(object_or_empty(content), _OF_CONTENT, self._diagnostics.at(path))
+        report_unknown(object_or_empty(content), _OF_CONTENT, self._diagnostics, path)
         known = _OF_PART | _OF_GEMINIS_PART if self._native else _OF_PART
         for part, where in parts:
             if not known.isdisjoint(part):
-                report_unknown(part, known, self._diagnostics.at(where))
+                report_unknown(part, known, self._diagnostics, where)
                 self._check_inside(part, where)
 
     def _check_inside(self, part: NativeObject, path: str) -> None:

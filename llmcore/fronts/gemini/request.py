@@ -274,7 +274,7 @@ def _native_fields(
     fields = {name: body[name] for name in body if name in _OPTIONAL}
     settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
     report_unknown(body, _READ_FIELDS | _OPTIONAL, diagnostics)
-    report_unknown(settings, GENERATION_FIELDS, diagnostics.at(_CONFIG[:-1]))
+    report_unknown(settings, GENERATION_FIELDS, diagnostics, _CONFIG[:-1])
     fields |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
     fields = {name: item for name, item in fields.items() if item not in _DEFAULTS.get(name, ())}
     kind = config.get("responseMimeType")

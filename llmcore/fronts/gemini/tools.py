@@ -69,10 +69,10 @@ def read_tools(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics)
 def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnostics) -> None:
     """Report the fields of `toolConfig` that the upstream does not have."""
     read = {"functionCallingConfig", "includeServerSideToolInvocations"}
-    report_unknown(config, frozenset(read | {"retrievalConfig"}), diagnostics.at("toolConfig"))
+    report_unknown(config, frozenset(read | {"retrievalConfig"}), diagnostics, "toolConfig")
     calling = camel_keys(config.get("functionCallingConfig"))
     path = "toolConfig.functionCallingConfig"
-    report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), diagnostics.at(path))
+    report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), diagnostics, path)
     place = camel_keys(config.get("retrievalConfig"))
     for name in place if not native else place.keys() - {"latLng"}:
         path = f"toolConfig.retrievalConfig.{name}"

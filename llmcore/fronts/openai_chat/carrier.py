@@ -30,6 +30,7 @@ from llmcore.fronts.opaque_state import (
 )
 from llmcore.fronts.openai_chat.chunks import ChunkWriter
 from llmcore.fronts.policy import ChatReasoning
+from llmcore.fronts.response_record import NO_ORIGIN
 from llmcore.fronts.sealer import PREFIX, Sealer, seal_in
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import (
@@ -86,7 +87,7 @@ class ResponseParts:
     """
 
     def __init__(self, response_id: str, sealer: Sealer) -> None:
-        self.origin = Origin(provider="", model="")
+        self.origin = NO_ORIGIN
         self._response_id = response_id
         self._sealer = sealer
         self._begun: dict[Key, ShownPart | None] = {}

@@ -131,7 +131,7 @@ class MessageReader:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
         value = _with_gathered_fields(value)
-        report_unknown(value, _FIELDS, self._diagnostics.at(path))
+        report_unknown(value, _FIELDS, self._diagnostics, path)
         try:
             match value.get("role"):
                 case "assistant":
@@ -346,6 +346,8 @@ def with_kept_state(
     A server keeps the `sealed_calls` of the responses that it writes; any call of a response finds
     its state. State that is not there, or cannot be read, changes nothing.
     """
+    if not any(map(_is_bare, messages)):
+        return tuple(messages)  # the same one, if it is a tuple
     states = StateReader(sealer)
     return tuple(
         _restored(message, lookup, states, diagnostics.at(f"messages[{index}]"))

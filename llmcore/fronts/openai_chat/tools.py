@@ -77,8 +77,8 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
 
 def has_native_tools(body: Fields) -> bool:
     """Return whether *body* has freeform tools, which few servers have, or calls of them."""
-    messages = objects(body.get("messages"))
-    calls = (call for message in messages for call in objects(message.get("tool_calls")))
+    callers = (one for one in objects(body.get("messages")) if "tool_calls" in one)
+    calls = (call for message in callers for call in objects(message["tool_calls"]))
     return any(one.get("type") == "custom" for one in chain(objects(body.get("tools")), calls))
 
 

@@ -466,7 +466,7 @@ class InputReader:
         if self._native:
             return [ProviderPart(METADATA_KEY, native)]
         if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
-            report_unknown(native, _OF_HOSTED | {"result"}, self._diagnostics.at(echo.path))
+            report_unknown(native, _OF_HOSTED | {"result"}, self._diagnostics, echo.path)
             return [ImagePart(data=data)]
         field = _HOSTED.get(type_) or ""
         returned = native.get(field)
@@ -474,7 +474,7 @@ class InputReader:
             why = f"a {type_} item without its result has no form at the upstream"
             self._diagnostics.at(echo.path).dropped("hosted-tool-dropped", why)
             return []
-        report_unknown(native, _OF_HOSTED | {field}, self._diagnostics.at(echo.path))
+        report_unknown(native, _OF_HOSTED | {field}, self._diagnostics, echo.path)
         tool = type_.removesuffix("_output").removesuffix("_call")
         name = str_or_none(native.get("name")) or tool
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))
