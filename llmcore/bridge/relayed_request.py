@@ -33,14 +33,16 @@ _ROUTE_FIELDS: Final = ("model", "anthropic_version")
 """Fields that the route sets, not the client. Vertex AI has the model in its path."""
 _STREAM_OPTIONS: Final = "stream_options"
 _PLACEHOLDER: Final = Message.user("?")
-_SEALS: Final = (f'"{SEAL}'.encode(), b'"b2IxL')
-"""The beginning of sealed state in a body, plain and in base64."""
+_SEALED: Final = f'"{SEAL}'.encode()
+"""The beginning of sealed state in a body."""
+_SEALED_BASE64: Final = b'"b2IxL'
+"""The same in base64."""
 
 
 def holds_sealed_state(body: JsonObject) -> bool:
     """Return whether *body* has state that the gateway sealed, which no upstream must receive."""
     data = json.dumps(body)
-    return any(seal in data for seal in _SEALS)
+    return _SEALED in data or _SEALED_BASE64 in data
 
 
 @frozen(kw_only=True)

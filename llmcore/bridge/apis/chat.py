@@ -42,7 +42,8 @@ class ChatCompletions(Generation[ReadChatRequest]):
         lookup = partial(self._states.get, owner)
         sealer = chosen.upstream.sealer
         messages = with_kept_state(read.request.messages, lookup, sealer, diagnostics)
-        read = changed(read, request=changed(read.request, messages=messages))
+        if messages is not read.request.messages:
+            read = changed(read, request=changed(read.request, messages=messages))
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             writer = ChatWriter(chosen.info, read, chosen.upstream)

@@ -4,7 +4,7 @@ Source: https://asgi.readthedocs.io/en/latest/specs/www.html, read November 2026
 """
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import parse_qsl
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -73,6 +73,7 @@ class BodyChunks:
             if message["type"] == "http.disconnect":
                 raise ClientDisconnectError
             self._has_more = message.get("more_body", False)
-            if chunk := message.get("body"):
-                return cast("bytes", chunk)
+            chunk: bytes = message.get("body", b"")
+            if chunk:
+                return chunk
         raise StopAsyncIteration

@@ -93,8 +93,9 @@ class _Watched:
 
     def asked(self, request: ClientRequest) -> None:
         """Note the request that was read, so that its model is shown before its response."""
-        in_path = request.path.rpartition("/models/")[2].rpartition(":")[0]  # of Gemini's API
-        named = request.body.get("model", in_path)
+        named = request.body.get("model")
+        if named is None:  # in Gemini's API the path has it
+            named = request.path.rpartition("/models/")[2].rpartition(":")[0]
         self._entry.model = named[:_MAX_NAME] if isinstance(named, str) else ""
         if self._entry.recording is not None:
             self._entry.recording.asked = request
