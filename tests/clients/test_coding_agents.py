@@ -18,6 +18,9 @@ from tests.support.programs.coding_agents import (
 )
 from tests.support.servers.client_gateway import Bridge
 from tests.support.servers.client_upstream import text_of
+from tests.support.servers.front_gateways import gateway
+from tests.support.servers.loopback import Answer, serve
+from tests.support.wire.matrix import GEMINI, OPENAI, Column, Said
 
 AGENTS: dict[str, Callable[[Path, str, str], AgentRun]] = {
     "claude-code": claude_code,
@@ -76,6 +79,23 @@ def test_copilot_edits_by_a_freeform_tool(
     offered = [tool["type"] for body in _bodies(bridge) for tool in body.get("tools", ())]
     assert set(offered) == {"function"}
     assert _failed_requests(bridge) == []
+
+
+@pytest.mark.parametrize("column", [OPENAI, GEMINI], ids=["responses", "gemini"])
+def test_claude_code_prints_what_a_model_with_sealed_state_said(
+    tmp_path: Path, column: Column
+) -> None:
+    """It takes the last block of a response for its result."""
+    said = column.streamed(column.whole(Said(text="It rains.", thinking="Hm.")))
+    headers = {"content-type": column.stream_type}
+
+    with (
+        serve(lambda _: Answer([said], headers=headers)) as upstream,
+        gateway(column.model_at(upstream.url)) as url,
+    ):
+        run = claude_code(tmp_path, url, "Does it rain?")
+
+    assert (run.code, run.output.strip()) == (0, "It rains."), run
 
 
 def test_aider_writes_a_file_from_text_alone(bridge: Bridge, tmp_path: Path) -> None:
