@@ -77,6 +77,8 @@ class Upstream:
     policy: TranslationPolicy
     sealer: Sealer
     new_id: NewId
+    kept_state: Callable[[str], str | None] | None = None
+    """Returns the sealed state that the server has of a call, by its id, if the client drops it."""
 
 
 @frozen(kw_only=True)

@@ -1,17 +1,19 @@
-"""Chat Completions: the operation of all fronts, several choices, and state that clients drop."""
+"""Chat Completions and Messages: the operation of all fronts, and state that clients drop."""
 
-from collections.abc import Sequence
 from functools import partial
 
-from attrs import evolve, frozen
+from attrs import evolve
+from msgspec.structs import replace
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.choices import ChoicesRun
 from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
-from llmcore.bridge.state.call_states import CallStates
-from llmcore.fronts.front import Event, StreamEncoding
+from llmcore.bridge.state.call_states import CallStates, KeptCalls
+from llmcore.fronts import anthropic_messages
+from llmcore.fronts.anthropic_messages.response import MessagesWriter
+from llmcore.fronts.front import StreamEncoding
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
 from llmcore.fronts.openai_chat.messages import with_kept_state
@@ -19,7 +21,6 @@ from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
 
@@ -47,7 +48,7 @@ class ChatCompletions(Generation[ReadChatRequest]):
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             writer = ChatWriter(chosen.info, read, chosen.upstream)
-            stored = _KeptCalls(writer, self._states, owner)
+            stored = KeptCalls(writer, self._states, owner)
             choice = changed(read, request=_reseeded(read.request, index)) if index else read
             cached = self.cached(call, chosen, choice.request) if read.choices == 1 else None
             return self.run(
@@ -60,27 +61,31 @@ class ChatCompletions(Generation[ReadChatRequest]):
         return ChoicesRun(read.choices, encoding, run)
 
 
+class Messages(Generation[anthropic_messages.ReadMessagesRequest]):
+    """The calls of Messages. Raises FrontError."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(anthropic_messages.front, service, format_field="output_config.format")
+        self._states = CallStates()
+
+    async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
+        """`POST /messages`."""
+        call, owner = self.marked(call, chosen), call.caller.owner
+        if route := self.relay_route(call.request, chosen):
+            return self.relayed(call, chosen, route)
+        kept_state = partial(self._states.get, owner)
+        chosen = replace(chosen, upstream=evolve(chosen.upstream, kept_state=kept_state))
+        read = await self.read(call.request, chosen, large=call.is_large)
+        await self.check(read.request)
+        writer = MessagesWriter(chosen.info, read, chosen.upstream)
+        stored = KeptCalls(writer, self._states, owner)
+        cached = self.cached(call, chosen, read.request)
+        return self.run(call, chosen, read, writer, stored=stored, cached=cached)
+
+
 def _reseeded(request: LLMRequest, index: int) -> LLMRequest:
     """Return *request* with a seed of its own for each choice: the same one gives the same text."""
     if request.generation.seed is None:
         return request
     seed = request.generation.seed + index
     return evolve(request, generation=evolve(request.generation, seed=seed))
-
-
-@frozen
-class _KeptCalls:
-    """A response whose state is kept under the ids of its calls."""
-
-    writer: ChatWriter
-    states: CallStates
-    owner: str
-
-    async def keep(self) -> None:
-        self.states.put(self.owner, self.writer.sealed_calls)
-
-    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
-        return [event]
-
-    def continue_from(self, messages: tuple[Message, ...]) -> None:
-        """Do nothing: the conversation is the client's."""

@@ -54,11 +54,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
 }
 """Advice for paths that are not served, by a segment of them."""
 
-_FORMAT_FIELDS: Final[Mapping[str, str]] = {
-    MESSAGES: "output_config.format",
-    GEMINI: "generationConfig",
-}
-"""Where requests ask for structured output."""
+_GEMINI_FORMAT: Final = "generationConfig"
+"""Where requests of the Gemini API ask for structured output."""
 
 
 @frozen
@@ -111,7 +108,7 @@ def unknown_path(error: FrontError, api_id: str, path: str) -> FrontError:
 
 def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
-    from llmcore.bridge.apis.chat import ChatCompletions
+    from llmcore.bridge.apis.chat import ChatCompletions, Messages
     from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.apis.responses import responses_api
     from llmcore.bridge.generation import Generation
@@ -119,14 +116,11 @@ def apis(service: "Service") -> Apis:
     from llmcore.fronts.gemini.models import publisher_model, publisher_models
     from llmcore.fronts.openai_embeddings import read_embeddings_request as read_openais
 
-    def generation(api_id: str) -> "Generation[Any]":
-        field = _FORMAT_FIELDS[api_id]
-        return Generation(front_by_id(api_id), service, format_field=field)
-
     responses = Generation(front_by_id(RESPONSES), service, format_field="text.format")
     vertex = evolve(front_by_id(GEMINI), models=publisher_models, model=publisher_model)
-    vertex_models = Generation(vertex, service, format_field=_FORMAT_FIELDS[GEMINI])
-    chat, messages, gemini = ChatCompletions(service), generation(MESSAGES), generation(GEMINI)
+    vertex_models = Generation(vertex, service, format_field=_GEMINI_FORMAT)
+    chat, messages = ChatCompletions(service), Messages(service)
+    gemini = Generation(front_by_id(GEMINI), service, format_field=_GEMINI_FORMAT)
     embeddings = Embeddings(chat, service, lambda call, model: read_openais(call.body, model))
     googles = Embeddings(
         gemini, service, lambda call, model: read_googles(call.body, _method(call), model)

@@ -1,16 +1,20 @@
 """Sealed state of calls, kept for clients that drop the fields which carry it.
 
-Clients of Chat Completions send calls back by their ids, and many of them nothing else. The state
-of a response is kept under the ids of its calls, for the caller that got it, in the memory of this
-process: if it is not found, only the reasoning of earlier steps is lost.
+Clients of Chat Completions send calls back by their ids, and many of them nothing else; some of
+Messages leave out blocks that they do not know. The state of a response is kept under the ids of
+its calls, for the caller that got it, in the memory of this process: if it is not found, only the
+reasoning of earlier steps is lost.
 """
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
 
 from attrs import frozen
+
+from llmcore.fronts.front import Event
+from llmcore.schema.messages import Message
 
 _TTL_S: Final = 6 * 3600.0
 _MAX_BYTES: Final = 64 * 1024 * 1024
@@ -59,3 +63,32 @@ class CallStates:
         dropped = self._kept.pop(key, None)
         if dropped is not None:
             self._bytes -= len(dropped.sealed)
+
+
+class WriterOfCalls(Protocol):
+    """The writer of a response, which has the state of its calls at its end."""
+
+    @property
+    def sealed_calls(self) -> Mapping[str, str]:
+        """The sealed state by the id of each call that it belongs to."""
+        ...
+
+
+@frozen
+class KeptCalls:
+    """A response whose state is kept under the ids of its calls."""
+
+    writer: WriterOfCalls
+    states: CallStates
+    owner: str
+
+    async def keep(self) -> None:
+        """Store the state."""
+        self.states.put(self.owner, self.writer.sealed_calls)
+
+    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
+        """Return *event*: keeping state does not fail."""
+        return [event]
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        """Do nothing: the conversation is the client's."""

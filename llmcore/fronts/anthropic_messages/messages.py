@@ -70,6 +70,11 @@ class TurnReader:
         self._messages: list[Message] = []
         self._names: dict[str, str] = {}
         self._answered = AnsweredCalls()
+        self._kept_state = upstream.kept_state
+        self._seals: set[str] = set()
+        """Sealed state of the message that is read,"""
+        self._calls: list[str] = []
+        """and the ids of its calls."""
 
     @property
     def call_ids(self) -> frozenset[str]:
@@ -156,10 +161,20 @@ class TurnReader:
         """Add an assistant's turn: one response, or several whose state is sealed in the blocks."""
         for block, place in content_blocks(native, path):
             self._block(block, place)
+        self._add_kept_state(path)
         for origin, echoes in self._run.take():
             parts = tuple(self._restored(origin, echoes, path))
             if parts:
                 self._messages.append(Message.assistant(parts, origin=origin))
+
+    def _add_kept_state(self, path: str) -> None:
+        """Add the state of the calls that the server has, where the client left it out."""
+        if self._kept_state is not None and self._calls:
+            kept = set(filter(None, map(self._kept_state, self._calls)))
+            for sealed in kept - self._seals:
+                self._run.add_state(sealed, path)
+        self._seals.clear()
+        self._calls.clear()
 
     def _block(self, block: Block, path: str) -> None:
         match block.get("type"):
@@ -184,6 +199,7 @@ class TurnReader:
         name = "signature" if block["type"] == "thinking" else "data"
         carried = read(block, name, str, f"{path}.")
         if (sealed := seal_in(carried)) is not None:
+            self._seals.add(sealed)
             self._run.add_state(sealed, f"{path}.{name}")
             return
         text = str_or_none(block.get("thinking")) or ""
@@ -205,6 +221,7 @@ class TurnReader:
         name = required(block, "name", str, f"{path}.")
         self._names[call_id] = name
         self._answered.add_call(call_id)
+        self._calls.append(call_id)
         known = ("caller", "toolset_name")
         kept = {key: block[key] for key in known if block.get(key) is not None}
         part = ToolCallPart(

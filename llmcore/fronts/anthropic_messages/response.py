@@ -111,6 +111,12 @@ class MessagesWriter(FrontWriter):
         self._refused = False
         self._start: StreamStart | None = None
         self._message: dict[str, Any] = {}
+        self._last_seal = ""
+        self.sealed_calls: Mapping[str, str] = {}
+        """The state of the last block by the id of each call, for a server to keep.
+
+        Some clients do not send the block back: `Upstream.kept_state` takes its place.
+        """
 
     # -- what the server reads
 
@@ -315,7 +321,8 @@ class MessagesWriter(FrontWriter):
 
     def _seal(self) -> str:
         self._hidden = self._text_says_more = False
-        return as_base64(str(self._record.seal()["encrypted_content"]))
+        self._last_seal = str(self._record.seal()["encrypted_content"])
+        return as_base64(self._last_seal)
 
     def _carry_rest(self) -> None:
         """Write a block that carries the state of the parts after the last thinking.
@@ -331,6 +338,7 @@ class MessagesWriter(FrontWriter):
             return
         if self._request.takes_state or self._ids:
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
+            self.sealed_calls = dict.fromkeys(self._ids.values(), self._last_seal)
         else:
             why = "thinking is off: no block carries what the upstream would need of this response"
             self._diagnostics.at("content").dropped("opaque-data-dropped", why)

@@ -8,7 +8,7 @@ import pytest
 
 from llmcore.bridge.state.call_states import CallStates
 from tests.support.servers.front_gateways import MODEL, WEATHER, gateway
-from tests.support.wire.matrix import ANTHROPIC, COMPATIBLE, Said, playing
+from tests.support.wire.matrix import ANTHROPIC, COMPATIBLE, GEMINI, OPENAI, Column, Said, playing
 
 STEP = Said(thinking="The coast, hm.", text="Let me see.", cities=("Bergen",))
 ANSWER = Said(text="It rains.")
@@ -37,6 +37,25 @@ def test_a_chat_client_may_drop_all_but_the_calls(drops: bool) -> None:
     native = ANTHROPIC.whole(STEP)["content"]
     assert said["content"][0] == native[0]
     assert [block["type"] for block in said["content"]] == [block["type"] for block in native]
+
+
+@pytest.mark.parametrize("column", [OPENAI, GEMINI], ids=["responses", "gemini"])
+def test_a_client_of_messages_may_drop_the_last_block(column: Column) -> None:
+    """Some frameworks leave out `redacted_thinking`: the upstream gets its state all the same."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, "max_tokens": 999, "messages": [first], **WEATHER["anthropic-messages"]}
+    with playing(column, STEP, ANSWER, ANSWER) as scene, gateway(scene.model) as url:
+        said = httpx.post(f"{url}/v1/messages", json=body).json()["content"]
+        call = next(block for block in said if block["type"] == "tool_use")
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": "rain"}
+        for blocks in (said, said[:-1]):
+            turn = {"role": "assistant", "content": blocks}
+            again = {**body, "messages": [first, turn, {"role": "user", "content": [result]}]}
+            answer = httpx.post(f"{url}/v1/messages", json=again)
+            assert "x-openbridge-diagnostics" not in answer.headers
+
+    assert said[-1]["type"] == "redacted_thinking"
+    assert scene.bodies[1] == scene.bodies[2]
 
 
 def test_one_callers_state_is_not_anothers() -> None:
