@@ -9,6 +9,7 @@ import anyio.to_thread
 import sniffio
 from attrs import evolve, field, frozen
 
+from llmcore.client.loop_task import LoopTask
 from llmcore.generation.abort import AbortController, AbortSignal
 from llmcore.generation.approvals import Approvals, ToolChangedError, approval_token, check_approval
 from llmcore.generation.arguments import RepairToolCall, checked_arguments, keywords_for, repaired
@@ -103,7 +104,7 @@ class StepTools:
     """Runs the calls of one step and collects their outcomes."""
 
     def __init__(self, calls: Sequence[ToolCallPart], settings: StepSettings) -> None:
-        self.error: LLMError | SystemExit | KeyboardInterrupt | None = None
+        self.error: BaseException | None = None
         self._calls = calls
         self._settings = settings
         self._outcomes: list[ToolOutcome | None] = [None] * len(calls)
@@ -112,6 +113,7 @@ class StepTools:
         self._started = False
         self._done = anyio.Event()
         self._scope = anyio.CancelScope()
+        self._task: LoopTask | None = None
 
     @property
     def results(self) -> tuple[ToolResultPart, ...]:
@@ -141,6 +143,14 @@ class StepTools:
         if self.error is not None:
             raise self.error
 
+    def start(self) -> None:
+        """Run all calls in a task of their own, which `aclose` ends.
+
+        A task group around the caller's block would be left in another task where an async
+        generator that holds it is dropped, and would then cancel the task that entered it.
+        """
+        self._task = LoopTask(self.run)
+
     async def run(self) -> None:
         """Run all calls; returns when all are done."""
         self._started = True
@@ -151,6 +161,7 @@ class StepTools:
                     for index in range(len(self._calls)):
                         group.start_soon(self._settle, index, threads)
         finally:
+            self._task = None  # or each would keep the other
             self._done.set()
             self._progress.set()
 
@@ -168,19 +179,21 @@ class StepTools:
     async def aclose(self) -> None:
         """Cancel running tools, and wait until they have ended."""
         self._scope.cancel()
-        if self._started:
+        if self._task is not None:
+            await self._task.stop()
+        elif self._started:
             with anyio.CancelScope(shield=True):
                 await self._done.wait()
 
     async def _settle(self, index: int, threads: anyio.CapacityLimiter) -> None:
         try:
             outcome = await _Run(self._settings, threads).outcome(self._calls[index])
-        except Exception as error:  # noqa: BLE001  (also of the caller's functions)
-            self.error = self.error or _fatal(self._calls[index].name, error)
-            self._scope.cancel()
-            return
-        except (SystemExit, KeyboardInterrupt) as error:  # else an event loop raises it, in a group
-            self.error = self.error or error
+        except anyio.get_cancelled_exc_class():
+            raise
+        except BaseException as error:  # noqa: BLE001  (also of the caller's functions, SystemExit)
+            is_usual = isinstance(error, Exception)
+            fatal = _fatal(self._calls[index].name, error) if is_usual else error
+            self.error = self.error or fatal
             self._scope.cancel()
             return
         self._outcomes[index] = outcome

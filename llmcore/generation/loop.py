@@ -9,8 +9,8 @@ the reader can stop anywhere. Each phase returns its events and sets the next ph
               └───────────────────────────────────────────────────────┘
 
 `begin` runs the calls that were approved.
-A step is one pass from `ask` to `tools done`. With a task group (`background`), tools run while
-their results are read one by one.
+A step is one pass from `ask` to `tools done`. With `background`, tools run while their results are
+read one by one.
 """
 
 import math
@@ -20,7 +20,6 @@ from inspect import isawaitable
 from typing import TypeAlias
 
 import anyio
-from anyio.abc import TaskGroup
 from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
@@ -71,8 +70,10 @@ class Run:
         """The error of a failed run."""
         self.ended = False
         self._reading = False
-        self.background: TaskGroup | None = None
-        """The task group in which tools run while results are read; None runs them in one phase."""
+        self.background = False
+        """Whether tools run in a task of their own while results are read, or else in one phase.
+
+        A run with such a task must be closed."""
         self._plan = plan
         self._live = live
         self._check = check
@@ -310,11 +311,11 @@ class Run:
         self._phase = Run._ask
 
     def _start_tools(self, tools: StepTools, finish: Finish) -> None:
-        if self.background is None:
+        if not self.background:
             self._phase = partial(Run._run_tools, tools=tools, finish=finish)
         else:
             self._phase = partial(Run._watch_tools, tools=tools, finish=finish)
-            self.background.start_soon(tools.run)
+            tools.start()
 
     async def _run_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
         """Run the tools of a step to their end, and return their events."""

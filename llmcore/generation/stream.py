@@ -1,10 +1,7 @@
 """`stream`: the events of a run, including tools."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, NoReturn, Self, Unpack
-
-import anyio
 
 from llmcore.client.event_stream import TextStream
 from llmcore.generation.loop import Run
@@ -48,21 +45,14 @@ class StreamResult:
         self._run = run
         self._batch: Sequence[LLMEvent] = ()
         self._next = 0
-        self._block = AsyncExitStack()  # the task group of `async with`
 
     async def __aenter__(self) -> Self:
-        group = await self._block.enter_async_context(anyio.create_task_group())
-        self._block.callback(group.cancel_scope.cancel)
-        self._run.background = group
+        self._run.background = True
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        try:
-            await self.aclose()
-        finally:
-            # The block's exception is not passed to the group, which would wrap it in a group.
-            self._run.background = None
-            await self._block.aclose()
+        self._run.background = False
+        await self.aclose()
 
     def __repr__(self) -> str:
         state = "ended" if self._run.ended else "running" if self._run.partial else "not started"

@@ -1,6 +1,8 @@
 """`stream`: the events of a whole run."""
 
+import asyncio
 import gc
+from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
@@ -461,6 +463,44 @@ async def test_a_tool_that_exits_raises_just_that(entered: bool) -> None:
 
     assert caught.value.code == 3
     assert ended == ["waits"]
+
+
+@pytest.mark.parametrize("in_tool", [False, True])
+def test_generator_around_a_stream_can_be_dropped(*, in_tool: bool) -> None:
+    """asyncio closes it in another task: neither that nor the task that iterated fails."""
+    ended: list[str] = []
+    problems: list[object] = []
+
+    @tool
+    async def waits() -> None:
+        try:
+            await anyio.sleep(60)
+        finally:
+            ended.append("waits")
+
+    @tool
+    def quick() -> str:
+        return "quick"
+
+    client, _ = client_of(calls_of(("a", "waits", {}), ("b", "quick", {})))
+
+    async def events() -> AsyncIterator[LLMEvent]:
+        async with stream(MODEL, "Hi", tools=[waits, quick], client=client) as result:
+            async for event in result:
+                yield event
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, found: problems.append(found))
+        async for event in events():
+            if isinstance(event, ToolResult) or not in_tool:
+                break
+        gc.collect()
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert problems == []
+    assert ended == (["waits"] if in_tool else [])
 
 
 async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
