@@ -31,7 +31,8 @@ SHOWN: Final = {
         "note_continue_message"
     ),
     "llmcore.protocols.media": (
-        "raw_data base64_data data_url remote_url text_data media_type_of image_format noun_of"
+        "raw_data base64_data data_url remote_url text_data media_type_of image_format noun_of "
+        "decode_leniently decode_pieces"
     ),
     "llmcore.protocols.tools": (
         "CallIdRule ANY_CALL_ID ToolNameRule STRICTEST OPENAI_TOOL_NAMES check_forcible "
@@ -61,7 +62,7 @@ SHOWN: Final = {
         "NativeObject loads dumps str_or_none int_or_none index_or_none count_or_none "
         "float_or_none object_or_empty objects texts present without text_or_json json_or_text"
     ),
-    "llmcore.schema.persistent": "from_list to_list with_entry without_entry",
+    "llmcore.schema.persistent": "PersistentList from_list to_list with_entry without_entry",
     "llmcore.schema.request": "LLMRequest",
     "llmcore.schema.options": (
         "GenerationOptions ReasoningOptions ResponseFormat CachePolicy merge_json"
@@ -81,13 +82,13 @@ SHOWN: Final = {
     ),
     "llmcore.schema.usage": "Usage",
     "tests.support.wire.protocol": "ProtocolWire pieces response error",
-    "tests.support.wire.matrix": "Counts Said Column",
+    "tests.support.wire.matrix": "Native KEY PIXEL PIXEL_64 Counts Said Column",
     "tests.support.strategies.requests": "requests json_values json_objects texts",
 }
 """The names that are shown, by module."""
 _WIDTH: Final = 96
 """The most characters of a line, which a page shows beside its menus."""
-_WITH_METHODS: Final = frozenset({"Diagnostics", "Repaired", "ProtocolWire"})
+_WITH_METHODS: Final = frozenset({"Diagnostics", "Repaired", "ProtocolWire", "Counts", "Said"})
 """Classes whose methods are shown, too."""
 _CONSTRUCTORS: Final = frozenset({"make"})
 _PLAIN: Final = "llmcore.schema."
@@ -139,7 +140,8 @@ def _function(node: ast.FunctionDef, indent: str) -> Iterator[str]:
         arguments.args = arguments.args[1:]
     returned = "None" if node.returns is None else ast.unparse(node.returns)
     yield f"{indent}{node.name}({ast.unparse(arguments)}) -> {returned}"
-    yield f"{indent}    {' '.join((ast.get_docstring(node) or '').split())}"
+    if text := ast.get_docstring(node):
+        yield f"{indent}    {' '.join(text.split())}"
 
 
 def _constructor(node: ast.ClassDef, others: Mapping[str, ast.AST]) -> Iterator[str]:

@@ -119,7 +119,7 @@ def map_finish_reason(
     """Return why the model stopped, for an API that always states it.
 
     *called* is True if the caller must run a tool, *format_called* if a call was the response of a
-    forced format, which is not a tool call.
+    forced format, which is not a tool call. `stop` with a call to run is `tool_calls`.
     """
     reason = known.get(raw or "", "other")
     if reason == "tool_calls" and format_called and not called:
