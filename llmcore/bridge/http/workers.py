@@ -153,7 +153,7 @@ class Supervisor:
         for worker in self._workers:
             if worker.pid:
                 worker.look()
-                if worker.silent >= _SILENT_LOOKS:
+                if worker.silent == _SILENT_LOOKS:  # once, however long it takes to end
                     log(logging.ERROR, "worker_hangs", pid=worker.pid)
                     with suppress(ProcessLookupError):
                         os.kill(worker.pid, signal.SIGKILL)
