@@ -26,7 +26,7 @@ class Connection:
         self.stream = stream
         """The asynchronous stream."""
         self._loop: Background | None = None
-        self._context: ContextTask | None = None
+        self._entered = False
 
     def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Await *work* on that loop, and return its result."""
@@ -36,15 +36,14 @@ class Connection:
 
     def enter(self) -> None:
         """Enter the stream's context; inside it, reading can stop and continue later."""
-        context = ContextTask(self.stream)
-        self.run(context.enter)
-        self._context = context
+        self.run(self.stream.__aenter__)
+        self._entered = True
 
     def leave(self) -> None:
         """Leave the stream's context, which closes the connection."""
-        context, self._context = self._context, None
-        if context is not None and self._loop is not None and self._loop.alive:
-            self._loop.run(context.leave)
+        entered, self._entered = self._entered, False
+        if entered and self._loop is not None and self._loop.alive:
+            self._loop.run(lambda: self.stream.__aexit__(None, None, None))
 
     def close(self) -> None:
         """Close the connection, if there is one. Idempotent."""
@@ -56,7 +55,7 @@ class Connection:
 
         Does not wait: the garbage collector may call this, in any thread, by dropping an iterator.
         """
-        if self._context is None and self._loop is not None:
+        if not self._entered and self._loop is not None:
             self._loop.run_later(self.stream.aclose)
 
 
