@@ -22,7 +22,7 @@ import msgspec
 
 
 class PersistentList(msgspec.Struct, frozen=True, eq=False):
-    """A list that grows at its head, so that appending copies nothing.
+    """A list that grows at its head: `PersistentList(new, before)` copies nothing.
 
     A Struct, which is made in a third of the time: there is one for each token.
     """
