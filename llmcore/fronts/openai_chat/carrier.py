@@ -74,6 +74,8 @@ def shown_as(part: ContentPart) -> ShownPart:
 def _seen_text(part: TextPart | RefusalPart) -> ContentPart:
     if not isinstance(part, TextPart):
         return RefusalPart(part.text)
+    if not (part.citations or part.logprobs or part.provider_metadata):
+        return part  # an echo has all of it
     visible = [
         citation for citation in part.citations if citation.url and not citation.provider_metadata
     ]
