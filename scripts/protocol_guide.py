@@ -62,6 +62,7 @@ SHOWN: Final = {
         "NativeObject loads dumps str_or_none int_or_none index_or_none count_or_none "
         "float_or_none object_or_empty objects texts present without text_or_json json_or_text"
     ),
+    "llmcore.schema.media_sources": "decode_base64",
     "llmcore.schema.persistent": "PersistentList from_list to_list with_entry without_entry",
     "llmcore.schema.request": "LLMRequest",
     "llmcore.schema.options": (

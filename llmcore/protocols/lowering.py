@@ -156,7 +156,7 @@ def lower_service_tier(
 def note_missing(
     options: GenerationOptions, names: Iterable[str], diagnostics: Diagnostics, api: str = "the API"
 ) -> None:
-    """Record the options *names* that are set, and that *api* does not have."""
+    """Record the options *names* that are set to more than False, and that *api* does not have."""
     for name in names:
         value = getattr(options, name)
         if value not in (None, ()) and value is not False:

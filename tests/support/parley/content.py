@@ -45,6 +45,7 @@ from llmcore.schema.json import (
     str_or_none,
     text_or_json,
 )
+from llmcore.schema.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.usage import Usage
 from tests.support.parley.names import FINISH_REASONS, PROTOCOL_ID
 
@@ -62,10 +63,12 @@ class ParleyState:
     segment: str = ""
     """The id of the open segment."""
     segments: int = 0
-    calls: frozenset[str] = frozenset()
+    calls: Mapping[str, None] = {}
     """The ids of all calls so far."""
-    freeform: tuple[str, ...] | None = None
-    """The pieces of the open call's input, where it must be unwrapped."""
+    freeform: bool = False
+    """Whether the input of the open call must be unwrapped."""
+    pieces: PersistentList | None = None
+    """The pieces of that input."""
     started: bool = False
     ended: bool = False
 
@@ -90,7 +93,7 @@ def close_segment(state: ParleyState, events: list[LLMEvent]) -> ParleyState:
         events.append(ReasoningEnd(state.segment))
     elif state.mode == "call":
         events.append(ToolInputEnd(state.segment))
-    return changed(state, mode="", segment="", freeform=None)
+    return changed(state, mode="", segment="", freeform=False, pieces=None)
 
 
 # -- text
@@ -130,8 +133,8 @@ def on_call(state: ParleyState, call: Any, events: list[LLMEvent]) -> ParleyStat
         state,
         mode="call",
         segment=call_id,
-        calls=state.calls | {call_id},
-        freeform=() if freeform else None,
+        calls=with_entry(state.calls, call_id, None),
+        freeform=freeform,
     )
     return on_input(state, call.get("input"), events)
 
@@ -141,8 +144,8 @@ def on_input(state: ParleyState, given: Any, events: list[LLMEvent]) -> ParleySt
     if state.mode != "call" or given is None:
         return state
     text = text_or_json(given)
-    if state.freeform is not None:
-        return changed(state, freeform=(*state.freeform, text))
+    if state.freeform:
+        return changed(state, pieces=PersistentList(text, state.pieces))
     if text:
         events.append(ToolInputDelta(state.segment, text))
     return state
@@ -150,8 +153,8 @@ def on_input(state: ParleyState, given: Any, events: list[LLMEvent]) -> ParleySt
 
 def end_call(state: ParleyState, events: list[LLMEvent]) -> ParleyState:
     """Close the open segment; the input of a freeform tool is emitted here, unwrapped."""
-    if state.freeform:
-        text = freeform_text(json_or_text("".join(state.freeform)))
+    if state.pieces is not None:
+        text = freeform_text(json_or_text("".join(to_list(state.pieces))))
         if text:
             events.append(ToolInputDelta(state.segment, text))
     return close_segment(state, events)
