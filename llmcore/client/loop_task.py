@@ -7,7 +7,7 @@ that starts one must stop it.
 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import copy_context
 from functools import cache
 from typing import Any
@@ -40,6 +40,10 @@ class LoopTask:
     async def stop(self) -> None:
         """Cancel the task and wait until it has ended."""
         self._scope.cancel()
+        await self.ended()
+
+    async def ended(self) -> None:
+        """Wait until the task has ended."""
         with anyio.CancelScope(shield=True):
             await self._over.wait()
 
@@ -52,6 +56,55 @@ class LoopTask:
 
     def _ended(self, _task: object) -> None:
         self._over.set()
+
+
+class ContextTask:
+    """Enters and leaves a context in a task of its own, as anyio's task groups require.
+
+    The caller's block can then be left in any task, as that of an async generator is which was
+    dropped.
+    """
+
+    def __init__(self, context: AbstractAsyncContextManager[object]) -> None:
+        self._context = context
+        self._inside = anyio.Event()
+        self._leave = anyio.Event()
+        self._error: BaseException | None = None
+        self._task: LoopTask | None = None
+
+    async def enter(self) -> None:
+        """Enter the context, and return once it is entered. Raises its error."""
+        self._task = LoopTask(self._hold)
+        try:
+            await self._inside.wait()
+        except BaseException:  # cancelled: `leave` will not be called
+            await self._task.stop()
+            raise
+        self._raise_error()
+
+    async def leave(self) -> None:
+        """Leave the context. Raises its error."""
+        self._leave.set()
+        if self._task is not None:
+            await self._task.ended()
+        self._raise_error()
+
+    async def _hold(self) -> None:
+        try:
+            async with self._context:
+                self._inside.set()
+                await self._leave.wait()
+        except anyio.get_cancelled_exc_class():
+            raise
+        except BaseException as error:  # noqa: BLE001  (raised where the context is entered or left)
+            self._error = error
+        finally:
+            self._inside.set()
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
 
 async def uncancelled(work: Callable[[], Coroutine[Any, Any, None]]) -> None:

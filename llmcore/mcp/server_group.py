@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
 
+from llmcore.client.loop_task import ContextTask
 from llmcore.generation.approvals import ToolChangedError
 from llmcore.generation.tool import Tool
 from llmcore.mcp.connection import ServerConnection
@@ -44,7 +44,7 @@ class McpServers:
         _check(servers)
         self._approved = approved
         self._servers: dict[str, ServerTools] = {}
-        self._stack = AsyncExitStack()
+        self._connection: ContextTask | None = None
         self._has_been_connected = False
         for name, server in servers.items():
             self._servers[_checked(name)] = made = ServerTools(ServerConnection(name, server))
@@ -120,28 +120,23 @@ class McpServers:
         if self._has_been_connected:
             raise ConfigurationError("these MCP servers have been connected: make another value")
         self._has_been_connected = True
-        await self._stack.enter_async_context(self._connected())
+        self._connection = ContextTask(self._connected())
+        await self._connection.enter()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._stack.__aexit__(kind, error, traceback)
+    async def __aexit__(self, *_exc: object) -> None:
+        if self._connection is not None:
+            await self._connection.leave()
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[None]:
-        raised: BaseException | None = None
+        raised: Exception | None = None
         async with anyio.create_task_group() as group:
             try:
                 await self._connect(group)
                 self.current_tools()
                 yield
-            except anyio.get_cancelled_exc_class():
-                raise
-            except BaseException as error:  # noqa: BLE001  (raised below, outside the group)
+            except Exception as error:  # noqa: BLE001  (raised below, outside the group)
                 raised = error
             finally:
                 await self._close()

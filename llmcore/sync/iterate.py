@@ -1,6 +1,5 @@
 """Iterate over an asynchronous stream from outside of its event loop."""
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -57,41 +56,6 @@ class Connection:
         """
         if not self._entered and self._loop is not None:
             self._loop.run_later(self.stream.aclose)
-
-
-class ContextTask:
-    """Enters and leaves a context in one task, as anyio's task groups require."""
-
-    def __init__(self, context: AbstractAsyncContextManager[object]) -> None:
-        self._context = context
-        self._leave = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-
-    async def enter(self) -> None:
-        """Enter the context, and return once it is entered. Raises its error."""
-        inside = asyncio.Event()
-        self._task = asyncio.create_task(self._hold(inside))
-        entered = asyncio.create_task(inside.wait())
-        try:
-            await asyncio.wait({entered, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # Ctrl-C: `leave` will not be called
-            self._task.cancel()
-            raise
-        finally:
-            entered.cancel()
-        if not inside.is_set():
-            await self._task
-
-    async def _hold(self, inside: asyncio.Event) -> None:
-        async with self._context:
-            inside.set()
-            await self._leave.wait()
-
-    async def leave(self) -> None:
-        """Leave the context. Raises its error."""
-        self._leave.set()
-        if self._task is not None:
-            await self._task
 
 
 class PulledIterator(Generic[_T]):

@@ -16,7 +16,6 @@ from llmcore.generation.tool import Tool
 from llmcore.mcp import server_group as asynchronous
 from llmcore.mcp.servers import McpServer
 from llmcore.sync.background import background, blocking_method
-from llmcore.sync.iterate import ContextTask
 
 
 class McpServers:
@@ -43,12 +42,11 @@ class McpServers:
         return made
 
     def __enter__(self) -> Self:
-        self._context = ContextTask(self.asynchronous)
-        background().run(self._context.enter)
+        background().run(self.asynchronous.__aenter__)
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        background().run(self._context.leave)
+        background().run(lambda: self.asynchronous.__aexit__(None, None, None))
 
     def current_tools(self) -> tuple[Tool, ...]:
         """Return the tools that all servers list now, as `llmcore.mcp.McpServers` does."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from llmcore.client.loop_task import new_scope, side_tasks, uncancelled
+from llmcore.client.loop_task import ContextTask, new_scope, side_tasks, uncancelled
 
 
 @pytest.mark.anyio
@@ -116,3 +118,60 @@ async def test_uncancelled_work_that_raises_is_raised() -> None:
 
     with pytest.raises(OSError, match="gone"):
         await uncancelled(fail)
+
+
+@asynccontextmanager
+async def group_around(fails: str, seen: list[str]) -> AsyncIterator[None]:
+    async with anyio.create_task_group() as group:
+        if fails == "entering":
+            raise OSError(fails)
+        seen.append("entered")
+        try:
+            yield
+        finally:
+            group.cancel_scope.cancel()
+            seen.append("left")
+    if fails == "leaving":
+        raise OSError(fails)
+
+
+@pytest.mark.anyio
+async def test_a_held_context_is_entered_and_left_in_any_task() -> None:
+    """As those of a dropped async generator are."""
+    seen: list[str] = []
+    held = ContextTask(group_around("", seen))
+    async with anyio.create_task_group() as group:
+        group.start_soon(held.enter)
+    async with anyio.create_task_group() as group:
+        group.start_soon(held.leave)
+
+    assert seen == ["entered", "left"]
+
+
+@pytest.mark.anyio
+async def test_a_held_context_raises_its_errors_where_it_is_entered_and_left() -> None:
+    with pytest.raises((OSError, ExceptionGroup)) as caught:
+        await ContextTask(group_around("entering", [])).enter()
+    assert "entering" in str(caught.getrepr())
+    held = ContextTask(group_around("leaving", []))
+    await held.enter()
+    with pytest.raises(OSError, match="leaving"):
+        await held.leave()
+
+
+@pytest.mark.anyio
+async def test_a_held_context_is_left_where_entering_is_cancelled() -> None:
+    ended: list[str] = []
+
+    @asynccontextmanager
+    async def slow() -> AsyncIterator[None]:
+        try:
+            await anyio.sleep_forever()
+            yield
+        finally:
+            ended.append("ended")
+
+    with anyio.move_on_after(0.05):
+        await ContextTask(slow()).enter()
+
+    assert ended == ["ended"]

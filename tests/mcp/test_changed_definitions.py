@@ -1,8 +1,11 @@
 """Definitions of tools that change after a call was approved, or after a tool was."""
 
+import asyncio
+import gc
 import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -134,3 +137,24 @@ def test_importing_the_library_and_its_servers_does_not_import_the_sdk() -> None
     )
 
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_generator_around_servers_can_be_dropped() -> None:
+    """asyncio closes it in another task: neither that nor the task that iterated fails."""
+    problems: list[object] = []
+
+    async def names() -> AsyncIterator[str]:
+        async with McpServers({"t": SdkServer(made_server())}) as servers:
+            for each in servers.current_tools():
+                yield each.name
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, found: problems.append(found))
+        async for _ in names():
+            break
+        gc.collect()
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert problems == []
