@@ -78,7 +78,7 @@ class Upstream:
     sealer: Sealer
     new_id: NewId
     kept_state: Callable[[str], str | None] | None = None
-    """Returns the sealed state that the server has of a call, by its id, if the client drops it."""
+    """Returns the sealed state that the server kept of a call, by its key in `sealed_calls`."""
 
 
 @frozen(kw_only=True)

@@ -125,6 +125,13 @@ def part_key(part: ContentPart) -> str:
     return f"{type(part).__name__}:{base64.urlsafe_b64encode(digest).decode()}"
 
 
+def call_key(call: ToolCallPart) -> str:
+    """Return what a call's state is kept by: some servers give every conversation the same ids."""
+    said = json.dumps([call.name, call.arguments])
+    digest = hashlib.blake2b(said, digest_size=9).digest()
+    return f"{call.id}:{base64.urlsafe_b64encode(digest).decode()}"
+
+
 # -- reading
 
 _KEY: Final = frozenset({"key", "chars"})
@@ -360,6 +367,12 @@ class EchoReader:
             self._responses[-1][1].extend(parts)
         else:
             self._responses.append((state, list(parts)))
+
+    @property
+    def calls_without_state(self) -> list[ToolCallPart]:
+        """The calls of the client that no state named so far."""
+        self._restore_early(all_of_them=True)
+        return [echo for echo in self._waiting if isinstance(echo, ToolCallPart)]
 
     def _append(self, echoes: list[Echo]) -> None:
         """Add *echoes* to the response before them, or make them a response of unknown origin."""

@@ -70,7 +70,7 @@ class WriterOfCalls(Protocol):
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
-        """The sealed state by the id of each call that it belongs to."""
+        """The sealed state by the id of each call, or another key under which its front looks."""
         ...
 
 

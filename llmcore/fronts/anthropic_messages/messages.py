@@ -26,7 +26,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 )
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, call_key
 from llmcore.fronts.reading import (
     AnsweredCalls,
     Fields,
@@ -71,10 +71,6 @@ class TurnReader:
         self._names: dict[str, str] = {}
         self._answered = AnsweredCalls()
         self._kept_state = upstream.kept_state
-        self._seals: set[str] = set()
-        """Sealed state of the message that is read,"""
-        self._calls: list[str] = []
-        """and the ids of its calls."""
 
     @property
     def call_ids(self) -> frozenset[str]:
@@ -169,12 +165,10 @@ class TurnReader:
 
     def _add_kept_state(self, path: str) -> None:
         """Add the state of the calls that the server has, where the client left it out."""
-        if self._kept_state is not None and self._calls:
-            kept = set(filter(None, map(self._kept_state, self._calls)))
-            for sealed in kept - self._seals:
+        if self._kept_state is not None:
+            keys = map(call_key, self._run.calls_without_state)
+            for sealed in dict.fromkeys(filter(None, map(self._kept_state, keys))):
                 self._run.add_state(sealed, path)
-        self._seals.clear()
-        self._calls.clear()
 
     def _block(self, block: Block, path: str) -> None:
         match block.get("type"):
@@ -199,7 +193,6 @@ class TurnReader:
         name = "signature" if block["type"] == "thinking" else "data"
         carried = read(block, name, str, f"{path}.")
         if (sealed := seal_in(carried)) is not None:
-            self._seals.add(sealed)
             self._run.add_state(sealed, f"{path}.{name}")
             return
         text = str_or_none(block.get("thinking")) or ""
@@ -221,7 +214,6 @@ class TurnReader:
         name = required(block, "name", str, f"{path}.")
         self._names[call_id] = name
         self._answered.add_call(call_id)
-        self._calls.append(call_id)
         known = ("caller", "toolset_name")
         kept = {key: block[key] for key in known if block.get(key) is not None}
         part = ToolCallPart(

@@ -46,6 +46,7 @@ from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
+from llmcore.fronts.opaque_state import call_key
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.sealer import as_base64
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
@@ -112,8 +113,10 @@ class MessagesWriter(FrontWriter):
         self._start: StreamStart | None = None
         self._message: dict[str, Any] = {}
         self._last_seal = ""
+        self._called: list[str] = []
+        """The keys of the calls since the last thinking."""
         self.sealed_calls: Mapping[str, str] = {}
-        """The state of the last block by the id of each call, for a server to keep.
+        """The state of the last block by the `call_key` of each call, for a server to keep.
 
         Some clients do not send the block back: `Upstream.kept_state` takes its place.
         """
@@ -190,6 +193,7 @@ class MessagesWriter(FrontWriter):
         self._record.show(self._record.part_of(event))
         self._in_place |= any(not _PLACE.isdisjoint(d) for d in event.provider_metadata.values())
         state = self._seal()
+        self._called.clear()
         shown = event.text if self._request.shows_thinking else ""
         if isinstance(self._block, OpenThinking):
             self._blocks.end_thinking(shown, state)
@@ -234,6 +238,7 @@ class MessagesWriter(FrontWriter):
             return
         block, self._block = self._block, None
         read = ToolCallPart(block.id, event.name, self._blocks.end_tool_use(block, event))
+        self._called.append(call_key(read))
         part = self._record.part_of(event)
         if isinstance(part, ToolCallPart):
             self._show(changed(part, id=block.id), read)
@@ -338,7 +343,7 @@ class MessagesWriter(FrontWriter):
             return
         if self._request.takes_state or self._ids:
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
-            self.sealed_calls = dict.fromkeys(self._ids.values(), self._last_seal)
+            self.sealed_calls = dict.fromkeys(self._called, self._last_seal)
         else:
             why = "thinking is off: no block carries what the upstream would need of this response"
             self._diagnostics.at("content").dropped("opaque-data-dropped", why)

@@ -58,6 +58,25 @@ def test_a_client_of_messages_may_drop_the_last_block(column: Column) -> None:
     assert scene.bodies[1] == scene.bodies[2]
 
 
+def test_kept_state_is_that_of_the_call_and_not_of_its_id() -> None:
+    """Some servers number the calls of every conversation alike."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, "max_tokens": 999, "messages": [first], **WEATHER["anthropic-messages"]}
+    with playing(OPENAI, STEP, ANSWER) as scene, gateway(scene.model) as url:
+        said = httpx.post(f"{url}/v1/messages", json=body).json()["content"]
+        call = next(block for block in said if block["type"] == "tool_use")
+        other = {**call, "input": {"city": "Elsewhere"}}
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": "rain"}
+        turn = {"role": "assistant", "content": [other]}
+        again = {**body, "messages": [first, turn, {"role": "user", "content": [result]}]}
+        httpx.post(f"{url}/v1/messages", json=again)
+
+    sent = json.dumps(scene.bodies[1]["input"])
+    assert "Elsewhere" in sent
+    assert "Bergen" not in sent
+    assert "fc_" not in sent
+
+
 def test_one_callers_state_is_not_anothers() -> None:
     """The id of a call alone does not show its state."""
     states = CallStates()
