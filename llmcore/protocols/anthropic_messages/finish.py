@@ -33,7 +33,6 @@ from llmcore.protocols.response_parts import (
     served_tier,
     skimmed,
 )
-from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import (
     JsonObject,
@@ -42,7 +41,6 @@ from llmcore.schema.json import (
     count_or_none,
     has_only,
     object_or_empty,
-    objects,
     present,
     str_or_none,
     without,
@@ -57,21 +55,7 @@ _INPUTS: Final = (INPUT_TOKENS, CACHE_READ_TOKENS, CACHE_WRITE_TOKENS)
 
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
-    """Return a native usage object by the inclusive contract.
-
-    The tokens of a compaction, which the server does before it answers, are not in the counts of
-    the response and are added (`BetaIterationsUsage` in the package `anthropic`).
-    """
-    compactions = [
-        _counted(entry)
-        for entry in objects(usage.get("iterations"))
-        if entry.get("type") == "compaction"
-    ]
-    counted = _counted(usage)
-    return changed(sum(compactions, counted), raw=dict(usage)) if compactions else counted
-
-
-def _counted(usage: Mapping[str, Any]) -> Usage:
+    """Return a native usage object by the inclusive contract."""
     uncached, read, write = [count_or_none(usage.get(name)) for name in _INPUTS]
     creation = object_or_empty(usage.get("cache_creation"))
     long_lived = count_or_none(creation.get("ephemeral_1h_input_tokens"))
@@ -95,9 +79,8 @@ def merge_usage(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObje
     """Return *before* with the counts that *after* states.
 
     An input of no tokens at all is not a statement: some servers put zeros where they do not count.
-    Nor is an empty list.
     """
-    stated = {name: value for name, value in present(after).items() if value != []}
+    stated = present(after)
     if before is not None and not any(count_or_none(stated.get(name)) for name in _INPUTS):
         stated = without(stated, *_INPUTS)
     return {**(before or {}), **stated}

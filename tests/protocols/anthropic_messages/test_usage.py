@@ -55,17 +55,6 @@ ZERO = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
             {"input_tokens": 1, "cache_creation": {"ephemeral_5m_input_tokens": 4}},
             Usage(input_tokens=5, uncached_input_tokens=1, cache_write_tokens=4),
         ),
-        (
-            {
-                "input_tokens": 23,
-                "output_tokens": 10,
-                "iterations": [
-                    {"type": "compaction", "input_tokens": 180, "output_tokens": 35},
-                    {"type": "message", "input_tokens": 23, "output_tokens": 10},
-                ],
-            },
-            Usage(input_tokens=203, output_tokens=45, total_tokens=248, uncached_input_tokens=203),
-        ),
         ({"output_tokens": 7}, Usage(output_tokens=7)),
         ({"input_tokens": None, "output_tokens": "many"}, Usage()),
     ],
