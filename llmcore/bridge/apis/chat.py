@@ -1,9 +1,8 @@
-"""Chat Completions and Messages: the operation of all fronts, and state that clients drop."""
+"""Chat Completions: the operation of all fronts, several choices, and state that clients drop."""
 
 from functools import partial
 
 from attrs import evolve
-from msgspec.structs import replace
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.choices import ChoicesRun
@@ -11,8 +10,6 @@ from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.call_states import CallStates, KeptCalls
-from llmcore.fronts import anthropic_messages
-from llmcore.fronts.anthropic_messages.response import MessagesWriter
 from llmcore.fronts.front import StreamEncoding
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
@@ -59,28 +56,6 @@ class ChatCompletions(Generation[ReadChatRequest]):
         if read.choices == 1:
             return run(0, encoding)
         return ChoicesRun(read.choices, encoding, run)
-
-
-class Messages(Generation[anthropic_messages.ReadMessagesRequest]):
-    """The calls of Messages. Raises FrontError."""
-
-    def __init__(self, service: Service) -> None:
-        super().__init__(anthropic_messages.front, service, format_field="output_config.format")
-        self._states = CallStates()
-
-    async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
-        """`POST /messages`."""
-        call, owner = self.marked(call, chosen), call.caller.owner
-        if route := self.relay_route(call.request, chosen):
-            return self.relayed(call, chosen, route)
-        kept_state = partial(self._states.get, owner)
-        chosen = replace(chosen, upstream=evolve(chosen.upstream, kept_state=kept_state))
-        read = await self.read(call.request, chosen, large=call.is_large)
-        await self.check(read.request)
-        writer = MessagesWriter(chosen.info, read, chosen.upstream)
-        stored = KeptCalls(writer, self._states, owner)
-        cached = self.cached(call, chosen, read.request)
-        return self.run(call, chosen, read, writer, stored=stored, cached=cached)
 
 
 def _reseeded(request: LLMRequest, index: int) -> LLMRequest:

@@ -108,8 +108,9 @@ def unknown_path(error: FrontError, api_id: str, path: str) -> FrontError:
 
 def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
-    from llmcore.bridge.apis.chat import ChatCompletions, Messages
+    from llmcore.bridge.apis.chat import ChatCompletions
     from llmcore.bridge.apis.embeddings import Embeddings
+    from llmcore.bridge.apis.messages import Messages
     from llmcore.bridge.apis.responses import responses_api
     from llmcore.bridge.generation import Generation
     from llmcore.fronts.gemini.embeddings import read_embeddings_request as read_googles
