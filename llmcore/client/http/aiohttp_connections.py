@@ -260,7 +260,7 @@ class PooledResponse:
         self.status: int = message.code
         self.raw_headers = message.raw_headers
         self.content = content
-        content.on_eof(self._release)
+        content.on_eof(self.release)
 
     @property
     def closed(self) -> bool:
@@ -273,7 +273,7 @@ class PooledResponse:
         if connection is not None:
             connection.close()
 
-    def _release(self) -> None:
+    def release(self) -> None:
         """Let the connection be reused, unless the server answered before it read the request."""
         connection = self.connection
         if connection is None:

@@ -10,6 +10,7 @@ import functools
 import io
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -171,7 +172,12 @@ class _Body:
 
     def __del__(self) -> None:
         """Close the connection of a body that was dropped, in its loop: any thread may be here."""
-        if self._native.connection is not None and not self._loop.is_closed():
+        if self._native.connection is None:
+            return
+        if self._loop.is_closed():  # and with it the connection, of which aiohttp would warn
+            with suppress(RuntimeError):
+                self._native.release()
+        else:
             self._loop.call_soon_threadsafe(self._native.close)
 
     def _close(self) -> None:

@@ -12,11 +12,12 @@ import anyio
 import pytest
 
 from llmcore import Client, Finish, Model, Success, request
+from llmcore.client.event_stream import EventStream
 from llmcore.client.http.options import shared_tls_context
 from llmcore.client.pool import PerLoop
 from tests.client.http.conftest import Run
 from tests.support.programs.forked_child import in_child, needs_fork
-from tests.support.servers.loopback import chat_handler, model_at, serve
+from tests.support.servers.loopback import Answer, chat_handler, chat_stream, model_at, serve
 
 
 async def ask(client: Client, model: Model) -> bool:
@@ -35,6 +36,25 @@ def test_one_client_in_five_loops_one_after_the_other(run: Run) -> None:
         gc.collect()
 
         assert len(server.received) == 6
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_stream_may_be_dropped_after_its_loop_has_ended(run: Run, closed: bool) -> None:
+    """Without a warning, also if the client was *closed* in the meantime."""
+    opened: list[EventStream] = []
+
+    async def begin(url: str, client: Client) -> None:
+        opened.append(client.stream(request(model=model_at(url), prompt="Hi")))
+        await anext(opened[0])
+        if closed:
+            await client.aclose()
+
+    script = [*chat_stream()[:2], 5.0]
+    answer = Answer(script, headers={"content-type": "text/event-stream"})
+    with serve(lambda _: answer) as server:
+        run(begin(server.url, Client()))
+        opened.clear()
+        gc.collect()
 
 
 def test_one_client_in_eight_threads_at_once(run: Run) -> None:
