@@ -307,5 +307,6 @@ def test_the_log_of_responses_that_clients_took_whole(tmp_path: Path) -> None:
 
     told = [(line["event"], line.get("status")) for line in running.lines]
     after = told[told.index(("Application startup complete.", None)) + 1 :]
-    assert after[:3] == [("request", 200), ("request", 200), ("request", 405)]
+    lines = sorted(after[:3])  # that of a stream may come after that of the next request
+    assert lines == [("request", 200), ("request", 200), ("request", 405)]
     assert "client_gone" not in dict(told)
