@@ -73,11 +73,14 @@ class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
     streaming: bool
     target: UpstreamModel
     upstream: Upstream
-    model: Model
-    """The upstream's model."""
     info: ResponseIdentity
     """The facts of the response that headers and logs name."""
     limits: CallLimits = CallLimits()
+
+    @property
+    def model(self) -> Model:
+        """The upstream's model."""
+        return cast("Model", self.upstream.model)
 
 
 MakeResponse: TypeAlias = Callable[[OperationRequest, ChosenModel], Awaitable[ResponseRun]]
@@ -176,7 +179,6 @@ class Generation(Generic[Read]):
     ) -> ChosenModel:
         upstream = await self._service.upstream(target)
         return ChosenModel(
-            model=cast("Model", upstream.model),
             name=routing.model,
             streaming=routing.streaming,
             target=target,

@@ -19,12 +19,11 @@ from typing import Any, Final, Self
 import msgspec
 from attrs import define, field
 
-from llmcore.client.transport import Chunks, Exchange
+from llmcore.client.transport import Chunks, Exchange, WrappedExchange
 from llmcore.protocols.protocol import DeltaForm, TextReader
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import Route
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInputDelta
 
@@ -165,8 +164,7 @@ class RelayedBytes:
         self.status, self.headers = exchange.status, exchange.headers
         self._cuts = self._streamed and self.status < _FIRST_ERROR
         self._request = request
-        diagnostics = getattr(exchange, "diagnostics", ())
-        return _CopiedExchange(exchange, self, self.status, self.headers, diagnostics)
+        return _CopiedExchange(exchange, self)
 
     # -- for the client
 
@@ -315,20 +313,15 @@ class _CopiedChunks(msgspec.Struct, frozen=True):
         await self.inner.aclose()
 
 
-class _CopiedExchange(msgspec.Struct, frozen=True):
+class _CopiedExchange(WrappedExchange):
     """An exchange whose bytes are kept as they are read."""
 
-    inner: Exchange
-    copy: RelayedBytes
-    status: int
-    headers: Mapping[str, str]
-    diagnostics: tuple[Diagnostic, ...]
+    def __init__(self, inner: Exchange, copy: RelayedBytes) -> None:
+        super().__init__(inner)
+        self._copy = copy
 
     def limit_reads(self, seconds: float | None, /) -> bool:
-        return self.copy.limited(self.inner.limit_reads(seconds))
+        return self._copy.limited(super().limit_reads(seconds))
 
     def chunks(self) -> Chunks:
-        return self.copy.copied(self.inner.chunks())
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
+        return self._copy.copied(super().chunks())
