@@ -67,6 +67,8 @@ class _Matcher:
         self._policy = policy
         self._diagnostics = diagnostics
         self._open: dict[str, _OpenCalls] = {}
+        self._given: dict[str, list[ToolResultPart]] = {}
+        """The paired results by the id of their call; some clients send one again."""
         self._turn = 0
         self._passed = 0
         self._last_answered: Place = (-1, -1)
@@ -105,7 +107,7 @@ class _Matcher:
         entry = self._open.get(part.tool_call_id)
         if entry is None:
             return self._is_stray(place, part)
-        if not entry.waiting and self._is_repeated(part):
+        if not entry.waiting and part in self._given.get(part.tool_call_id, ()):
             why = "the same result of the same call came before"
             self._diagnostics.at(path_of(place)).dropped("tool-result-stray", why)
             return True
@@ -116,15 +118,12 @@ class _Matcher:
             )
         call = entry.waiting.popleft()
         self.results[call] = PairedResult(place, part, draft.message)
+        self._given.setdefault(part.tool_call_id, []).append(part)
         if call < self._last_answered or entry.after != self._passed:
             why = "results must directly follow the message with their calls, in their order"
             self._diagnostics.at(path_of(place)).changed("tool-result-moved", why)
         self._last_answered = call
         return True
-
-    def _is_repeated(self, part: ToolResultPart) -> bool:
-        """Return whether a call has *part* as its result; some clients send it again."""
-        return any(paired.part == part for paired in self.results.values())
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:
