@@ -170,10 +170,10 @@ class StreamMachine(Generic[Event, State]):
     """Whether the event is the last one, so that reading stops and the connection is freed."""
     fast_reader: Callable[[State], FastReader | None] | None = None
     """The per-token path: how to read the frames that only continue what is open in a state. Each
-    gives the delta that `step` would give, without reading the whole event. None if there are no
-    such frames in that state."""
+    gives the delta that `step` would give, without reading the whole event. None if that state
+    has no such frames."""
     deltas: DeltaForm | None = None
-    """The events that need not be stepped through one by one; None if there is no such form."""
+    """The events that need not be stepped through one by one; None: all are stepped through."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None
     """Where the response stood at its last event, for servers that can stream the rest of it
     again; kept in the `provider_metadata` of what a cut stream leaves."""

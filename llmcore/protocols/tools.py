@@ -212,7 +212,7 @@ class CallIdRule:
     pattern: str = r"(?s:.+)"
     """A regular expression for the whole id."""
     max_length: int | None = None
-    """Characters; None if there is no limit."""
+    """Characters; None is unlimited."""
 
     def allows(self, call_id: str) -> bool:
         """Return whether *call_id* can be sent as it is."""
