@@ -31,6 +31,24 @@ Lead with `generate`, `stream` and `generate_object`, or their twins in `llmcore
 raise `LLMError`s. What a provider does not support is listed in `diagnostics`.
 """
 
+_WORD_JOINER: Final = "\N{WORD JOINER}"
+"""Between the letters of a title, it is not seen, and keeps the search from finding their word."""
+_OTHER_WORDS: Final = {
+    "cassettes/": "mock, record, replay",
+    "generating/": "system prompt, temperature",
+    "generating/#settings": "system prompt, temperature, reasoning, stop",
+    "images-and-audio/#transcription": "transcribe audio, speech to text",
+    "images-and-audio/#speech": "audio, text to speech",
+    "messages/#images-audio-and-documents-vision": "PDF, files",
+    "objects/": "JSON schema, Pydantic",
+    "retries-and-timeouts/": "retry, timeout",
+    "retries-and-timeouts/#stopping": "cancel, abort",
+    "sessions/": "chat history, memory",
+    "tools/#approval": "approve a tool",
+    "usage-and-cost/": "price, token count",
+}
+"""Words that people search for, and that the title of a section does not have."""
+
 
 def navigation() -> Iterator[tuple[str, str, str]]:
     """Yield section, title and file of each page of the navigation, in its order."""
@@ -143,21 +161,23 @@ def _signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> s
 def guides_first(sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the *sections* of the search's index with those of guides before the reference.
 
-    The search ranks titles first, and titles of the reference are the words that people type. The
-    members of a class therefore become text of the class, except settings of `generate`; codes
-    of diagnostics are found on their list.
+    The search ranks titles first, and titles of the reference are the words that people type. They
+    are therefore found as text, like members of classes, which become text of the class, except
+    settings of `generate`; codes of diagnostics are found on their list.
     """
     kept: list[dict[str, Any]] = []
     for section in sections:
-        place = section["location"]
+        place, title, text = section["location"], section["title"], section["text"]
         if place.startswith("requirements/") or re.match(r"diagnostics/[a-z]", place):
             continue
-        is_member = place.startswith("reference/") and section["level"] > 3
-        if is_member and ".Settings." not in place:
-            owner = kept[-1]
-            owner["text"] += f"<p>{section['title']}</p> {section['text']}"
+        if not place.startswith("reference/") or section["level"] == 1:
+            words = _OTHER_WORDS.get(place)
+            kept.append(section | {"title": f"{title} ({words})" if words else title})
+        elif section["level"] > 3 and ".Settings." not in place:
+            kept[-1]["text"] += f"<p>{title}</p> {text}"
         else:
-            kept.append(dict(section))
+            apart = _WORD_JOINER.join(title)
+            kept.append(section | {"title": apart, "text": f"<p>{title}</p> {text}"})
     return sorted(kept, key=lambda section: section["location"].startswith("reference/"))
 
 

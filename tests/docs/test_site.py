@@ -146,6 +146,48 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+SEARCHES = {
+    "approve tool": "tools/#approval",
+    "audio": "images-and-audio/#speech",
+    "chat history": "sessions/",
+    "image": "images-and-audio/",
+    "mock": "cassettes/",
+    "pdf": "messages/#images-audio-and-documents-vision",
+    "retry": "retries-and-timeouts/",
+    "system prompt": "generating/#settings",
+    "timeout": "retries-and-timeouts/",
+    "MemoryCache": "reference/middleware/#llmcore.client.middleware.memory_cache.MemoryCache",
+}
+IS_TYPED = """() => {
+  let at = document.activeElement
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return at.matches('input')
+}"""
+FIRST_IS = r"""wanted => {
+  const links = node => [
+    ...node.querySelectorAll('a[href*="?h="]'),
+    ...[...node.querySelectorAll('*')].flatMap(one => one.shadowRoot ? links(one.shadowRoot) : []),
+  ]
+  const [first] = links(document)
+  return first && first.pathname.slice(1) + first.hash === wanted
+}"""
+
+
+@pytest.mark.parametrize("words", SEARCHES)
+def test_search_for_words_of_a_newcomer_has_the_guide_first(
+    site: Path, browser: Any, words: str
+) -> None:
+    page = browser.new_page()
+    with site_pages.served(site) as url:
+        page.goto(url)
+        page.wait_for_load_state("networkidle")
+        page.keyboard.press("/")
+        page.wait_for_function(IS_TYPED)
+        page.keyboard.type(words)
+        page.wait_for_function(FIRST_IS, arg=SEARCHES[words], timeout=10_000)
+    page.close()
+
+
 def test_check_of_links_finds_a_dead_one(tmp_path: Path) -> None:
     """The check itself can fail."""
     (tmp_path / "index.html").write_text('<a href="gone/">x</a><a href="#no">y</a><p id="yes">')

@@ -93,4 +93,5 @@ def test_search_has_guides_first_and_members_within_their_classes() -> None:
         "reference/client/#llmcore.Client",
         "reference/generation/#llmcore.generation.settings.Settings.seed",
     ]
-    assert index[2]["text"] == "Of Client.<p>timeouts</p> Of timeouts."
+    assert index[2]["text"] == "<p>Client</p> Of Client.<p>timeouts</p> Of timeouts."
+    assert index[2]["title"].replace("\N{WORD JOINER}", "") == "Client"
