@@ -25,6 +25,7 @@ from llmcore.bridge.savings import (
     with_prompt_cache_marks,
 )
 from llmcore.bridge.service import Service, new_id
+from llmcore.bridge.state.call_states import KeptCalls
 from llmcore.bridge.translated_run import ResponsePlan, StoredResponse, TranslatedRun
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much
@@ -45,6 +46,7 @@ from llmcore.fronts.front import (
 from llmcore.fronts.openai_responses.compaction import needs_summary
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
@@ -125,14 +127,25 @@ class Generation(Generic[Read]):
 
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of the *chosen* model, to be run."""
-        call = self.marked(call, chosen)
+        call, owner = self.marked(call, chosen), call.caller.owner
         if route := self.relay_route(call.request, chosen):
             return self.relayed(call, chosen, route)
+        chosen = self.recalling(chosen, owner)
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
         writer = self.front.writer(chosen.info, read, chosen.upstream)
+        stored = self.kept_calls(writer, owner)
         cached = self.cached(call, chosen, read.request)
-        return self.run(call, chosen, read, writer, cached=cached)
+        return self.run(call, chosen, read, writer, stored=stored, cached=cached)
+
+    def recalling(self, chosen: ChosenModel, owner: str) -> ChosenModel:
+        """Return *chosen* with the state of calls that was kept for *owner*."""
+        kept_state = partial(self._service.call_states.get, owner)
+        return replace(chosen, upstream=changed(chosen.upstream, kept_state=kept_state))
+
+    def kept_calls(self, writer: FrontWriter, owner: str) -> KeptCalls:
+        """Return what keeps the state of the calls that *writer* writes for *owner*."""
+        return KeptCalls(writer, self._service.call_states, owner)
 
     def marked(self, call: OperationRequest, chosen: ChosenModel) -> OperationRequest:
         """Return *call* with marks for the upstream's cache of prompts, where they are wanted."""

@@ -30,6 +30,7 @@ from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relayed_request import RelayedRequest
 from llmcore.bridge.reload import ReadSettings, Reloader
+from llmcore.bridge.state.call_states import CallStates
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
@@ -108,6 +109,7 @@ class Service:
             shared=self._shared_limits if settings.shares_state else None,
         )
         self._shared_health = SharedHealth(self.upstream_health, store)
+        self.call_states = CallStates()
         self._own_tools = registered_tools
         self._retired: list[Upstreams] = []
         """Earlier upstreams that no response uses any more, to be closed."""

@@ -20,6 +20,7 @@ from attrs import field
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
+from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.segment_order import DELTA_KINDS, ORDERED, SegmentOrder
@@ -77,8 +78,8 @@ class Upstream:
     policy: TranslationPolicy
     sealer: Sealer
     new_id: NewId
-    kept_state: Callable[[str], str | None] | None = None
-    """Returns the sealed state that the server kept of a call, by its key in `sealed_calls`."""
+    kept_state: KeptState | None = None
+    """Looks up the state of calls that the server kept, if it keeps any."""
 
 
 @frozen(kw_only=True)
@@ -187,6 +188,14 @@ class FrontWriter:
             CommentaryAsReasoning().read if is_one_text else None
         )
         """Returns what is written in place of each event; None writes nothing."""
+
+    @property
+    def sealed_calls(self) -> Mapping[str, str]:
+        """The sealed state of the response by a key of each call, for a server to keep.
+
+        `Upstream.kept_state` looks it up where a client sends calls back without the state.
+        """
+        return {}
 
     def start(self) -> Sequence[Event]:
         """Return the events that open the stream, if it can be opened before the upstream's.

@@ -18,7 +18,7 @@ client sees none, and keys where it does. Reading a response back follows the re
 import base64
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from attrs import evolve, frozen
@@ -31,6 +31,7 @@ from llmcore.schema.content import (
     ContentPart,
     DocumentPart,
     ImagePart,
+    ReasoningPart,
     RefusalPart,
     TextPart,
     ToolCallPart,
@@ -149,6 +150,10 @@ class EchoedHostedItem:
 
 Echo: TypeAlias = ContentPart | EchoedHostedItem
 """A part of a response that a client sends back."""
+
+KeptState: TypeAlias = Callable[[str], str | None]
+"""Returns the sealed state that a server kept of a call, by its key in the writer's
+`sealed_calls`."""
 
 
 @frozen(kw_only=True)
@@ -324,6 +329,8 @@ class EchoReader:
         self._early: list[tuple[ResponseState, Diagnostics]] = []
         """States that came before items that they name: some clients put reasoning first."""
         self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
+        self._ids: set[str] = set()
+        """The ids of the responses whose state came."""
 
     def add(self, echo: Echo) -> None:
         """Add one part or item of a response that the client sends back."""
@@ -335,6 +342,7 @@ class EchoReader:
         state = self._unsealer.unsealed(text, "the encrypted reasoning", here)
         if state is None:
             return False
+        self._ids.add(state.response_id)
         self._restore_early()
         if self._early or self._is_early(state):
             self._early.append((state, here))
@@ -368,11 +376,29 @@ class EchoReader:
         else:
             self._responses.append((state, list(parts)))
 
+    def add_state_of_calls(self, kept_state: KeptState, path: str) -> None:
+        """Add the state that a server has of whole responses, where no state came with them.
+
+        It has the reasoning that came back as text. Of calls whose results come one by one, only
+        the first gets the state of the response.
+        """
+        if any(state for state, _ in self._responses):
+            return
+        for sealed in dict.fromkeys(filter(None, map(kept_state, self.calls_without_state))):
+            here = self._diagnostics.at(path)
+            state = self._unsealer.unsealed(sealed, "the kept state", here)
+            if state is None or state.response_id in self._ids:
+                continue
+            self._ids.add(state.response_id)
+            told = [echo for echo in self._waiting if not isinstance(echo, ReasoningPart)]
+            self._waiting, parts = restore(state, told, here)
+            self._append_restored(state, parts)
+
     @property
-    def calls_without_state(self) -> list[ToolCallPart]:
-        """The calls of the client that no state named so far."""
+    def calls_without_state(self) -> list[str]:
+        """The `call_key` of each call of the client that no state named so far."""
         self._restore_early(all_of_them=True)
-        return [echo for echo in self._waiting if isinstance(echo, ToolCallPart)]
+        return [call_key(echo) for echo in self._waiting if isinstance(echo, ToolCallPart)]
 
     def _append(self, echoes: list[Echo]) -> None:
         """Add *echoes* to the response before them, or make them a response of unknown origin."""

@@ -1,12 +1,12 @@
 """The parts of one response: what the client sees of them, and what is sealed for it to carry."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from attrs import evolve
 
 from llmcore.folds import parts
-from llmcore.fronts.opaque_state import ShownPart, needs_state, sealed_state
+from llmcore.fronts.opaque_state import ShownPart, call_key, needs_state, sealed_state
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_responses.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule
@@ -41,13 +41,17 @@ NO_ORIGIN: Final = Origin(provider="", model="")
 class ResponseRecord:
     """The parts of a response in their order, and which of them are sealed already."""
 
-    def __init__(self, response_id: str, sealer: Sealer, *, sealing: bool) -> None:
+    def __init__(
+        self, response_id: str, sealer: Sealer, *, sealing: bool, keeps_calls: bool = False
+    ) -> None:
         self.origin = NO_ORIGIN
         self._response_id = response_id
         self._sealer = sealer
-        self.sealing = sealing
+        self._sealing = sealing
+        self.compares = sealing or keeps_calls
         """Whether its state is sealed. Only then it matters how a client reads its parts."""
         self._parts: list[ContentPart] = []
+        self._shown: list[ShownPart] = []
         self._unsealed: list[ShownPart] = []
         self._needs_state = False
         """Whether the client's echo of one of them would lose something."""
@@ -55,7 +59,9 @@ class ResponseRecord:
     def add(self, shown: ShownPart) -> None:
         """Add the next parts."""
         self._parts.extend(shown.parts)
-        if self.sealing:
+        if self.compares:
+            self._shown.append(shown)
+        if self._sealing:
             self._unsealed.append(shown)
             self._needs_state = self._needs_state or needs_state(shown)
 
@@ -80,10 +86,23 @@ class ResponseRecord:
 
     def seal(self) -> Mapping[str, Any]:
         """Return `encrypted_content` for all that is not sealed yet; empty if it is not kept."""
-        if not self.sealing:
+        if not self._sealing:
             return {}
         unsealed, self._unsealed, self._needs_state = self._unsealed, [], False
-        text = sealed_state(
-            unsealed, origin=self.origin, response_id=self._response_id, sealer=self._sealer
+        return {"encrypted_content": self._sealed(unsealed)}
+
+    def sealed_calls(self) -> Mapping[str, str]:
+        """Return the state of the whole response by the `call_key` of each call, for a server.
+
+        Empty if the calls and texts that the client sends back are all of the response.
+        """
+        seen = (shown.as_read_by_client for shown in self._shown)
+        calls = [call_key(part) for part in seen if isinstance(part, ToolCallPart)]
+        if not calls or not any(map(needs_state, self._shown)):
+            return {}
+        return dict.fromkeys(calls, self._sealed(self._shown))
+
+    def _sealed(self, shown: Iterable[ShownPart]) -> str:
+        return sealed_state(
+            shown, origin=self.origin, response_id=self._response_id, sealer=self._sealer
         )
-        return {"encrypted_content": text}

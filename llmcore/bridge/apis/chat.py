@@ -9,7 +9,6 @@ from llmcore.bridge.choices import ChoicesRun
 from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
-from llmcore.bridge.state.call_states import CallStates, KeptCalls
 from llmcore.fronts.front import StreamEncoding
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
@@ -26,7 +25,6 @@ class ChatCompletions(Generation[ReadChatRequest]):
 
     def __init__(self, service: Service) -> None:
         super().__init__(front, service, format_field="response_format")
-        self._states = CallStates()
 
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """`POST /chat/completions`."""
@@ -37,7 +35,7 @@ class ChatCompletions(Generation[ReadChatRequest]):
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
         owner, diagnostics = call.caller.owner, Diagnostics()
-        lookup = partial(self._states.get, owner)
+        lookup = partial(self._service.call_states.get, owner)
         sealer = chosen.upstream.sealer
         messages = with_kept_state(read.request.messages, lookup, sealer, diagnostics)
         if messages is not read.request.messages:
@@ -45,7 +43,7 @@ class ChatCompletions(Generation[ReadChatRequest]):
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             writer = ChatWriter(chosen.info, read, chosen.upstream)
-            stored = KeptCalls(writer, self._states, owner)
+            stored = self.kept_calls(writer, owner)
             choice = changed(read, request=_reseeded(read.request, index)) if index else read
             cached = self.cached(call, chosen, choice.request) if read.choices == 1 else None
             return self.run(

@@ -110,7 +110,6 @@ def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
     from llmcore.bridge.apis.chat import ChatCompletions
     from llmcore.bridge.apis.embeddings import Embeddings
-    from llmcore.bridge.apis.messages import Messages
     from llmcore.bridge.apis.responses import responses_api
     from llmcore.bridge.generation import Generation
     from llmcore.fronts.gemini.embeddings import read_embeddings_request as read_googles
@@ -120,7 +119,8 @@ def apis(service: "Service") -> Apis:
     responses = Generation(front_by_id(RESPONSES), service, format_field="text.format")
     vertex = evolve(front_by_id(GEMINI), models=publisher_models, model=publisher_model)
     vertex_models = Generation(vertex, service, format_field=_GEMINI_FORMAT)
-    chat, messages = ChatCompletions(service), Messages(service)
+    chat = ChatCompletions(service)
+    messages = Generation(front_by_id(MESSAGES), service, format_field="output_config.format")
     gemini = Generation(front_by_id(GEMINI), service, format_field=_GEMINI_FORMAT)
     embeddings = Embeddings(chat, service, lambda call, model: read_openais(call.body, model))
     googles = Embeddings(

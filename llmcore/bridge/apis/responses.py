@@ -18,6 +18,8 @@ from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.response_run import ResponseRun, SentResponse
 from llmcore.bridge.service import Service, new_id
+from llmcore.bridge.state.call_states import KeptCalls
+from llmcore.bridge.translated_run import StoredResponse
 from llmcore.client.large_requests import holds_much, is_large, run_in_thread_if
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid, method_not_allowed
@@ -96,6 +98,7 @@ class Responses(Generation[ReadResponsesRequest]):
             route = self.relay_route(call.request, chosen)
             if route is not None and not _refers_to_stored(call.body):
                 return self.relayed(call, chosen, route)
+        chosen = self.recalling(chosen, call.caller.owner)
         return self._run(call, chosen, await self._checked(call, chosen))
 
     # -- requests over a WebSocket, whose connection remembers conversations
@@ -105,6 +108,7 @@ class Responses(Generation[ReadResponsesRequest]):
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
             call = self.marked(call, chosen)
+            chosen = self.recalling(chosen, call.caller.owner)
             read, writer = await self._read_turn(call, chosen, memory)
             return self.run(
                 call,
@@ -148,11 +152,12 @@ class Responses(Generation[ReadResponsesRequest]):
 
     def _stored(
         self, call: OperationRequest, read: ReadResponsesRequest, writer: ResponsesWriter
-    ) -> "_Stored | None":
-        """Return how the response is stored; None if it is not to be."""
+    ) -> StoredResponse:
+        """Return how the response is stored, or else the state of its calls alone."""
+        kept = self.kept_calls(writer, call.caller.owner)
         if not read.store:
-            return None
-        return _Stored(writer, self._store.put, call.caller.owner, is_large(read.request))
+            return kept
+        return _Stored(writer, self._store.put, kept, is_large(read.request))
 
     # -- reading
 
@@ -175,7 +180,7 @@ class Responses(Generation[ReadResponsesRequest]):
         ending = _BackgroundEnding(owner)
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
-            call = self.marked(call, chosen)
+            call, chosen = self.marked(call, chosen), self.recalling(chosen, owner)
             read = await self._checked(call, chosen)
             writer = ending.begin(chosen.info, read, chosen.upstream)
             return self.run(
@@ -183,7 +188,9 @@ class Responses(Generation[ReadResponsesRequest]):
                 chosen,
                 evolve(read, streaming=True),
                 writer,
-                stored=_Stored(writer, ending.keep, owner, is_large(read.request)),
+                stored=_Stored(
+                    writer, ending.keep, self.kept_calls(writer, owner), is_large(read.request)
+                ),
                 echo=read.echo,
                 encoding=JSON_LINES,
             )
@@ -357,15 +364,16 @@ class _Kept:
 
 @frozen
 class _Stored(_Kept):
-    """A response that is stored at its end."""
+    """A response that is stored at its end, as is the state of its calls."""
 
     put: Callable[[Record], Awaitable[None]]
-    owner: str
+    calls: KeptCalls
     large: bool
 
     async def keep(self) -> None:
-        record = await run_in_thread_if(partial(self.writer.record, self.owner), large=self.large)
-        await self.put(record)
+        record = partial(self.writer.record, self.calls.owner)
+        await self.put(await run_in_thread_if(record, large=self.large))
+        await self.calls.keep()
 
 
 @frozen
@@ -381,11 +389,10 @@ class _Remembered(_Kept):
     """A response that its connection remembers at its end, and that may be stored too."""
 
     remember: Callable[[str, StoredConversation], None]
-    stored: _Stored | None
+    stored: StoredResponse
 
     async def keep(self) -> None:
-        if self.stored is not None:
-            await self.stored.keep()
+        await self.stored.keep()
         if self.writer.error is None:
             self.remember(str(self.writer.response["id"]), self.writer.conversation())
 

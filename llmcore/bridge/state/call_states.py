@@ -1,19 +1,19 @@
 """Sealed state of calls, kept for clients that drop the fields which carry it.
 
 Clients of Chat Completions send calls back by their ids, and many of them nothing else; some of
-Messages leave out blocks that they do not know. The state of a response is kept under the ids of
-its calls, for the caller that got it, in the memory of this process: if it is not found, only the
-reasoning of earlier steps is lost.
+Messages leave out blocks that they do not know, and some of Responses reasoning. The state of a
+response is kept under the ids of its calls, for the caller that got it, in the memory of this
+process: if it is not found, only the reasoning of earlier steps is lost.
 """
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from attrs import frozen
 
-from llmcore.fronts.front import Event
+from llmcore.fronts.front import Event, FrontWriter
 from llmcore.schema.messages import Message
 
 _TTL_S: Final = 6 * 3600.0
@@ -65,20 +65,11 @@ class CallStates:
             self._bytes -= len(dropped.sealed)
 
 
-class WriterOfCalls(Protocol):
-    """The writer of a response, which has the state of its calls at its end."""
-
-    @property
-    def sealed_calls(self) -> Mapping[str, str]:
-        """The sealed state by the id of each call, or another key under which its front looks."""
-        ...
-
-
 @frozen
 class KeptCalls:
     """A response whose state is kept under the ids of its calls."""
 
-    writer: WriterOfCalls
+    writer: FrontWriter
     states: CallStates
     owner: str
 

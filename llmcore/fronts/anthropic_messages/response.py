@@ -115,13 +115,17 @@ class MessagesWriter(FrontWriter):
         self._last_seal = ""
         self._called: list[str] = []
         """The keys of the calls since the last thinking."""
-        self.sealed_calls: Mapping[str, str] = {}
-        """The state of the last block by the `call_key` of each call, for a server to keep.
-
-        Some clients do not send the block back: `Upstream.kept_state` takes its place.
-        """
+        self._sealed_calls: Mapping[str, str] = {}
 
     # -- what the server reads
+
+    @property
+    def sealed_calls(self) -> Mapping[str, str]:
+        """The state of the last block, of the calls since the last thinking.
+
+        Some clients do not send a `redacted_thinking` block back.
+        """
+        return self._sealed_calls
 
     def _take(self) -> list[Event]:
         return self._blocks.take()
@@ -343,7 +347,7 @@ class MessagesWriter(FrontWriter):
             return
         if self._request.takes_state or self._ids:
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
-            self.sealed_calls = dict.fromkeys(self._called, self._last_seal)
+            self._sealed_calls = dict.fromkeys(self._called, self._last_seal)
         else:
             why = "thinking is off: no block carries what the upstream would need of this response"
             self._diagnostics.at("content").dropped("opaque-data-dropped", why)

@@ -118,7 +118,7 @@ class MessageItem:
             object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
         record = self._writer.record
-        seen = read_part(part, self._writer.diagnostics) if record.sealing else None
+        seen = read_part(part, self._writer.diagnostics) if record.compares else None
         record.show(record.part_of(event), seen)
 
     def _refused(self, event: TextEnd) -> Item:

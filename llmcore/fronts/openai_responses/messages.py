@@ -19,7 +19,7 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId
-from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, KeptState
 from llmcore.fronts.openai_responses.calls import (
     approval_result,
     call_part,
@@ -223,6 +223,7 @@ class InputReader:
         protocol_id: str | None,
         diagnostics: Diagnostics,
         compacts: bool,
+        kept_state: KeptState | None = None,
         before: Iterable[Message] = (),
         sent_ids: Container[str] = (),
     ) -> None:
@@ -238,7 +239,9 @@ class InputReader:
         self._takes_files = protocol_id in (None, PROTOCOL_ID, CHAT)
         self._diagnostics = diagnostics
         self._sealer = sealer
+        self._kept_state = kept_state
         self._run = EchoReader(sealer, diagnostics)
+        self._path = "input"
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
         self._answered = AnsweredCalls()
@@ -253,7 +256,7 @@ class InputReader:
     def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
         """Return *items* as messages. Raises FrontError for invalid items."""
         for index, item in enumerate(items[:-1] if self._compacts else items):
-            path = f"input[{index}]"
+            path = self._path = f"input[{index}]"
             try:
                 self._read(item, path)
             except InvalidRequestError as error:
@@ -404,6 +407,8 @@ class InputReader:
     # -- the end of a run
 
     def _end_run(self) -> None:
+        if self._kept_state is not None:
+            self._run.add_state_of_calls(self._kept_state, self._path)
         for origin, echoes in self._run.take():
             if origin is None and self._native:
                 for group in self._by_message(echoes):

@@ -121,6 +121,7 @@ def read(
         protocol_id=protocol_id,
         diagnostics=diagnostics,
         compacts=compacts,
+        kept_state=upstream.kept_state,
         before=previous.messages,
         sent_ids={str(item.get("id")) for item in objects(given)},
     )

@@ -90,7 +90,10 @@ class ResponsesWriter(FrontWriter):
         self._sealer = upstream.sealer
         self._show_state = request.shows_state
         self._record = ResponseRecord(
-            info.id, upstream.sealer, sealing=self._show_state or request.store
+            info.id,
+            upstream.sealer,
+            sealing=self._show_state or request.store,
+            keeps_calls=upstream.kept_state is not None,
         )
         self._writer = EventWriter(upstream.new_id, self._record, self._diagnostics)
         self._summary = Summary() if request.compacts else None
@@ -166,6 +169,11 @@ class ResponsesWriter(FrontWriter):
             conversation=None if failed else self.conversation().to_json(),
             items={} if failed else {str(item["id"]): item for item in self._writer.stored},
         )
+
+    @property
+    def sealed_calls(self) -> Mapping[str, str]:
+        """The state of the whole response: some clients send calls back without the reasoning."""
+        return {} if self.error is not None else self._record.sealed_calls()
 
     @property
     def outcome(self) -> str:

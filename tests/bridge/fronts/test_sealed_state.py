@@ -58,6 +58,64 @@ def test_a_client_of_messages_may_drop_the_last_block(column: Column) -> None:
     assert scene.bodies[1] == scene.bodies[2]
 
 
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "not stored"])
+@pytest.mark.parametrize("thinking", ["dropped", "as text"])
+@pytest.mark.parametrize(
+    "column", [OPENAI, ANTHROPIC, GEMINI], ids=["responses", "anthropic", "gemini"]
+)
+def test_a_client_of_responses_may_drop_the_reasoning(
+    column: Column, thinking: str, stored: bool
+) -> None:
+    """Some frameworks send calls, results and texts back, and no more."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    tools = WEATHER["openai-responses"]
+    body = {"model": MODEL, "input": [first], "store": stored, **tools}
+    full = {**body, "include": ["reasoning.encrypted_content"]}
+    with (
+        playing(column, STEP, ANSWER, STEP, ANSWER) as scene,
+        gateway(scene.model, relay=False) as url,
+    ):
+        for asked in (full, body):
+            said = httpx.post(f"{url}/v1/responses", json=asked).json()["output"]
+            call = next(item for item in said if item["type"] == "function_call")
+            result = {"type": "function_call_output", "call_id": call["call_id"], "output": "rain"}
+            if asked is body:
+                said = [_without_state(item) for item in said if not _is_dropped(item, thinking)]
+            again = {**asked, "input": [first, *said, result]}
+            answer = httpx.post(f"{url}/v1/responses", json=again)
+            assert "x-openbridge-diagnostics" not in answer.headers
+
+    assert scene.bodies[1] == scene.bodies[3]
+
+
+def _is_dropped(item: dict[str, Any], thinking: str) -> bool:
+    return item["type"] == "reasoning" and (thinking == "dropped" or not item["summary"])
+
+
+def _without_state(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name not in ("id", "encrypted_content")}
+
+
+def test_the_reasoning_of_calls_whose_results_come_one_by_one_is_sent_once() -> None:
+    """As of LlamaIndex: a call, its result, the next call, its result."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, "input": [first], "store": False, **WEATHER["openai-responses"]}
+    two = Said(thinking="The coast, hm.", cities=("Bergen", "Molde"))
+    with playing(ANTHROPIC, two, ANSWER) as scene, gateway(scene.model) as url:
+        said = httpx.post(f"{url}/v1/responses", json=body).json()["output"]
+        items = []
+        for call in said:
+            if call["type"] == "function_call":
+                done = {"type": "function_call_output", "call_id": call["call_id"]}
+                items += [call, {**done, "output": "rain"}]
+        httpx.post(f"{url}/v1/responses", json={**body, "input": [first, *items]})
+
+    sent = json.dumps(scene.bodies[1]["messages"])
+    assert len(items) == 4
+    assert sent.count("The coast, hm.") == 1
+    assert sent.index("The coast, hm.") < sent.index("Bergen")
+
+
 def test_kept_state_is_that_of_the_call_and_not_of_its_id() -> None:
     """Some servers number the calls of every conversation alike."""
     first: dict[str, Any] = {"role": "user", "content": "Weather?"}
