@@ -188,6 +188,12 @@ _CODES: Final = {
         "kept as it was received; APIs that accept only objects get an object that contains it.",
         "Give `repair_tool_call` to `generate`, or let the model see the error and try again.",
     ),
+    "invalid-utf8-replaced": _Code(
+        "Bytes of the response that are not UTF-8 were read as U+FFFD, the replacement character.",
+        "A server cut a character in two, as local servers do between two tokens, or a proxy "
+        "changed the encoding.",
+        "Nothing needs to be done, unless the character matters: update the server.",
+    ),
     "item-ids-dropped": _Code(
         "The ids of stored items were left out.",
         "They belong to reasoning that was left out, without which the server rejects them.",

@@ -61,8 +61,16 @@ from llmcore.schema.usage import RateLimitInfo
 
 _UNREPRESENTABLE: Final = (LLMError, RecursionError)
 """Raised for JSON that no value can hold, such as excessive nesting."""
+_REPLACED: Final = Diagnostic(
+    "invalid-utf8-replaced",
+    "",
+    action="changed",
+    message="bytes of the response that are not UTF-8 were read as U+FFFD",
+)
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
+_QUOTED: Final = 200
+"""So many bytes of a body that cannot be read are quoted at most."""
 _AT_ONCE = 64
 """So many frames at most are copied for a `FastReader`, which may read only the first."""
 _ThawedText: Final = thawed(TextDelta)
@@ -114,6 +122,8 @@ class ResponseDecoder:
         """The state of the state machine; set when the first bytes of a stream arrive."""
         self._frames: FrameDecoder
         """Splits the bytes of a stream into frames; set when the first bytes arrive."""
+        self._head = b""
+        """The first bytes of a stream, until it has a frame."""
         self._last: Frame | None = None
         """The last frame with content."""
         self._segments = SegmentFold()
@@ -123,6 +133,8 @@ class ResponseDecoder:
         """The response so far."""
         self.ended = False
         """Whether the terminal event was returned; nothing is read after it."""
+        self._was_replaced = False
+        """Whether bytes that are not UTF-8 were."""
 
     @property
     def cursor(self) -> ProviderMetadata:
@@ -152,6 +164,8 @@ class ResponseDecoder:
         """Return the events that *chunk* completes."""
         if self._state is None:
             self._begin()
+        if self._last is None and len(self._head) < _QUOTED:
+            self._head += chunk[:_QUOTED]
         try:
             frames = self._frames.feed(chunk)
         except LLMError as error:
@@ -170,11 +184,18 @@ class ResponseDecoder:
             events = self._read(frames) if native is None else self._read_raw(frames, native)
         except LLMError as error:
             return self.fail(error)
+        if not self.ended and self._last is None and self._is_plain_text():
+            events += self.fail(_unreadable(self._head, ValueError("there are no events")))
         if not self.ended:
             events += self._halted()
         if not self.ended:
             events += self.fail(StreamError("the stream ended before the response was complete"))
         return events
+
+    def _is_plain_text(self) -> bool:
+        """Return whether the body begins with something else than server-sent events."""
+        is_text = self._head.strip() != b"" and not _ANY_SSE_FIELD.search(self._head)
+        return is_text and self._framing.id == "sse"
 
     def _begin(self) -> None:
         self._frames = self._framing.new_decoder()
@@ -189,6 +210,8 @@ class ResponseDecoder:
         try:
             document = json.loads(body)
         except ValueError as error:
+            if (valid := self._as_utf8(body)) is not None:
+                return self.whole(valid)
             streams = _SSE_FIELD.search(body) or _JSON_LINES.match(body)
             if self._framing.id in ("sse", "ndjson") and streams:
                 return [*self.feed(body), *self.end()]
@@ -243,7 +266,10 @@ class ResponseDecoder:
             self._state, bare = self._machine.step(self._state, event)
             self._last = frame
         except (ValueError, *_UNREPRESENTABLE) as error:
-            events += self.fail(_unreadable(frame[1], error))
+            if (valid := self._as_utf8(frame[1])) is not None:
+                self._read_frame((frame[0], valid), events)
+            else:
+                events += self.fail(_unreadable(frame[1], error))
             return
         if len(bare) == 1 and type(bare[0]) in _DELTAS and self._segments.append(bare[0]):  # type: ignore[arg-type]
             events.append(bare[0])
@@ -252,6 +278,17 @@ class ResponseDecoder:
             if not self.ended and self._machine.terminal(event):
                 events += self._halted()
         self._run = self._new_run()
+
+    def _as_utf8(self, data: bytes) -> bytes | None:
+        """Return *data* with U+FFFD for bytes that are not UTF-8; None if all are.
+
+        So do browsers and the JavaScript SDKs: https://html.spec.whatwg.org/#parsing-an-event-stream
+        """
+        valid = data.decode("utf-8", "replace").encode()
+        if valid == data:
+            return None
+        self._was_replaced = True
+        return valid
 
     def _new_run(self) -> tuple[FastReader, list[str]] | None:
         """Return how frames that only continue what is open now are read; None if none do."""
@@ -311,6 +348,8 @@ class ResponseDecoder:
             return self._with_own_name(event) if self._tool_names else event
         if self._context.service_tier and isinstance(event, StepFinish | Finish):
             event = self._with_tier(event)
+        if self._was_replaced and isinstance(event, Finish):
+            event = changed(event, diagnostics=(*event.diagnostics, _REPLACED))
         if self._native and isinstance(event, Finish) and event.raw is None:
             event = changed(event, raw=self._native)
         return event
@@ -371,12 +410,13 @@ class ResponseDecoder:
 
 _SSE_FIELD: Final = re.compile(rb"\A\s*(?:data|event|id)?:|\n\r?\ndata: ?\[DONE\]\s*\Z")
 
+_ANY_SSE_FIELD: Final = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
 _JSON_LINES: Final = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
 
 
 def _unreadable(data: bytes, error: Exception) -> StreamError:
     """Return the error for bytes that are not JSON, or JSON that our values cannot hold."""
-    text = data[:200].decode("utf-8", "replace")
+    text = data[:_QUOTED].decode("utf-8", "replace")
     if text.lstrip().startswith("<"):
         message = f"the server answered with a web page, not with JSON: check base_url: {text!r}"
         return StreamError(message, cause=error, raw=text)
