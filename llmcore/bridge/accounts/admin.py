@@ -1,4 +1,4 @@
-"""The operations that manage issued keys, for holders of the admin key.
+"""The operations that manage issued keys, with the admin key, and `GET /key` for their holders.
 
     POST /admin/keys {"name": "ci", "models": ["gpt-5.5"], "budget_usd": 20}
     -> {"object": "key", "id": "5f0c2a91d4", ..., "key": "ob_5f0c2a91d4_kq3v..."}
@@ -15,7 +15,7 @@ import anyio.to_thread
 from attrs import frozen
 
 from llmcore.bridge.accounts.charges import Accounts, budget_meters, gateway_meters
-from llmcore.bridge.accounts.issued_key import limits_from
+from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, limits_from, period_end
 from llmcore.bridge.accounts.issued_keys import KeyRegistry, accounts_unavailable
 from llmcore.bridge.api import Operation, OperationRequest
 from llmcore.bridge.configuration.settings import AccountSettings, BudgetPeriod
@@ -75,8 +75,7 @@ class _Admin:
 
     async def get(self, call: OperationRequest) -> JsonObject:
         key = await _done(partial(self._keys.get, call.path["key_id"]))
-        meters = budget_meters(key, time.time(), self._accounts.settings.time_zone)
-        return {**key.shown(), "used": {**await _done(partial(used, self._ledger, meters))}}
+        return await _with_use(self._accounts, key)
 
     async def update(self, call: OperationRequest) -> JsonObject:
         key = await _done(partial(self._keys.update, call.path["key_id"], call.body))
@@ -106,6 +105,29 @@ class _Admin:
         budget = await _done(partial(gateway_budget, self._ledger, settings))
         shown = None if budget is None else budget.shown()
         return {"object": "list", "data": await _done(report), "budget": shown}
+
+
+def own_key(accounts: Accounts) -> Operation:
+    """Return `GET /key`: the limits of the key that is sent, and what is used of its budgets.
+
+    A key that was not issued has no limits of its own; its id is null.
+    """
+
+    async def get(call: OperationRequest) -> JsonObject:
+        caller = call.caller
+        if caller.key is None:
+            return {"object": "key", "id": None, **KeyLimits(name=caller.name).shown(), "used": {}}
+        return await _with_use(accounts, caller.key)
+
+    return Operation(name="key", method="GET", path="/key", handle=get)
+
+
+async def _with_use(accounts: Accounts, key: IssuedKey) -> JsonObject:
+    """Return *key*, what is used and reserved of its budgets, and when their period ends."""
+    now, zone = time.time(), accounts.settings.time_zone
+    levels = await _done(partial(used, accounts.ledger, budget_meters(key, now, zone)))
+    ends = period_end(key.limits.period, now, zone) if levels else None
+    return {**key.shown(), "used": {**levels}, "resets_at": ends}
 
 
 @frozen

@@ -10,7 +10,8 @@ import hashlib
 import hmac
 import re
 import secrets
-from datetime import datetime, tzinfo
+from calendar import monthrange
+from datetime import datetime, time, timedelta, tzinfo
 from typing import Final
 
 from attrs import asdict, evolve, field, fields_dict, frozen
@@ -65,6 +66,10 @@ class KeyLimits:
     def allows(self, model: str) -> bool:
         """Return whether the key may use *model*, by the name that the client writes."""
         return not self.models or any(_names(pattern, model) for pattern in self.models)
+
+    def shown(self) -> JsonObject:
+        """Return them as JSON."""
+        return {**asdict(self), "models": list(self.models)}
 
 
 _MAX_CHARS: Final = 200
@@ -122,8 +127,7 @@ class IssuedKey:
         return {
             "object": "key",
             "id": self.id,
-            **asdict(self.limits),
-            "models": list(self.limits.models),
+            **self.limits.shown(),
             "created_at": self.created_at,
             "revoked_at": self.revoked_at,
         }
@@ -192,6 +196,21 @@ def period_name(period: BudgetPeriod, at: float, zone: tzinfo) -> str:
             return day.strftime("%Y-%m")
         case "total":
             return "total"
+
+
+def period_end(period: BudgetPeriod, at: float, zone: tzinfo) -> float | None:
+    """Return when the period that *at* is in ends, in seconds since 1970; None if never."""
+    day = datetime.fromtimestamp(at, zone).date()
+    match period:
+        case "day":
+            days = 1
+        case "week":
+            days = 7 - day.weekday()
+        case "month":
+            days = monthrange(day.year, day.month)[1] + 1 - day.day
+        case "total":
+            return None
+    return datetime.combine(day + timedelta(days=days), time.min, zone).timestamp()
 
 
 def kept_s(period: BudgetPeriod) -> float:

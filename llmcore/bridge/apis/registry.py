@@ -108,6 +108,7 @@ def unknown_path(error: FrontError, api_id: str, path: str) -> FrontError:
 
 def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
+    from llmcore.bridge.accounts.admin import own_key
     from llmcore.bridge.apis.chat import ChatCompletions
     from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.apis.responses import responses_api
@@ -152,6 +153,7 @@ def apis(service: "Service") -> Apis:
                 *_vertex_operations(vertex_models),
             ),
             _api(responses.front, _MODEL_PREFIXES, *_model_operations(askers)),
+            _api(responses.front, _VERSIONS, own_key(service.accounts)),
         )
     )
 

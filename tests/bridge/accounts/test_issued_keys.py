@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
@@ -18,10 +18,12 @@ from llmcore.bridge.accounts.issued_key import (
     key_id,
     new_key,
     packed_key,
+    period_end,
     period_name,
     unpacked_key,
 )
 from llmcore.bridge.accounts.issued_keys import KeyLookup, KeyRegistry
+from llmcore.bridge.configuration.settings import BudgetPeriod
 from llmcore.bridge.state.ledger_sql import SqliteLedger
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import InvalidRequestError, NotFoundError
@@ -122,6 +124,27 @@ def test_periods_are_those_of_the_calendar_in_a_time_zone() -> None:
     assert period_name("total", last, UTC) == "total"
     assert period_name("day", last, ZoneInfo("Asia/Tokyo")) == "2026-01-01"
     assert period_name("month", last + 3600, ZoneInfo("America/New_York")) == "2025-12"
+
+
+@pytest.mark.parametrize(
+    ("period", "zone", "end"),
+    [
+        ("day", "UTC", "2026-01-01T00:00:00+00:00"),
+        ("week", "UTC", "2026-01-05T00:00:00+00:00"),
+        ("month", "UTC", "2026-01-01T00:00:00+00:00"),
+        ("day", "Asia/Tokyo", "2026-01-02T00:00:00+09:00"),
+        ("month", "Asia/Tokyo", "2026-02-01T00:00:00+09:00"),
+        ("month", "America/New_York", "2026-01-01T00:00:00-05:00"),
+    ],
+)
+def test_a_period_ends_where_its_name_changes(period: BudgetPeriod, zone: str, end: str) -> None:
+    last, there = 1767225599.0, ZoneInfo(zone)  # 2025-12-31 23:59:59 UTC, a Wednesday
+    ends = period_end(period, last, there)
+
+    assert ends is not None
+    assert ends == datetime.fromisoformat(end).timestamp()
+    name = period_name(period, last, there)
+    assert period_name(period, ends - 1, there) == name != period_name(period, ends, there)
 
 
 def test_the_registry_creates_changes_and_revokes(ledger: SqliteLedger, clock: Clock) -> None:
