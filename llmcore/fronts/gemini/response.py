@@ -65,7 +65,9 @@ class GeminiWriter(FrontWriter):
         super().__init__(request)
         self._thoughts = request.include_thoughts
         self._frame = {"modelVersion": info.model, "responseId": info.id}
-        self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
+        self._record = ResponseRecord(
+            info.id, upstream.sealer, sealing=True, keeps_calls=upstream.kept_state is not None
+        )
         self._run = TextRun()
         self._beside: NativeObject = {}
         """Native fields that are written beside the next text."""
@@ -80,6 +82,11 @@ class GeminiWriter(FrontWriter):
         self._first_usage: Usage | None = None
 
     # -- what a server calls
+
+    @property
+    def sealed_calls(self) -> Mapping[str, str]:
+        """The state of the whole response: some clients send calls back without signatures."""
+        return {} if self.error is not None else self._record.sealed_calls()
 
     def whole(self) -> JsonObject:
         """Return the response object, once it has ended without an error."""

@@ -156,6 +156,7 @@ class _TurnReader:
         self._sealed = sealed
         self._diagnostics = diagnostics
         self._echo_reader = EchoReader(upstream.sealer, diagnostics)
+        self._kept_state = upstream.kept_state
         self._group: list[ContentPart] = []
         self._foreign = ""
         """The path of the first signature that only Gemini can read."""
@@ -175,6 +176,8 @@ class _TurnReader:
         if self._foreign:
             why = "only the model that made it can read it, and the upstream is another"
             self._diagnostics.at(self._foreign).dropped("opaque-data-dropped", why)
+        if self._kept_state is not None and not self._sealed:
+            self._echo_reader.add_state_of_calls(self._kept_state, turn[0][1])
         return [
             Message.assistant(tuple(parts), origin=origin)  # type: ignore[arg-type]
             for origin, parts in self._echo_reader.take()

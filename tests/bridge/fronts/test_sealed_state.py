@@ -96,6 +96,34 @@ def _without_state(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name not in ("id", "encrypted_content")}
 
 
+@pytest.mark.parametrize("thoughts", [True, False], ids=["thoughts", "no thoughts"])
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC], ids=["responses", "anthropic"])
+def test_a_client_of_gemini_may_drop_the_signatures(column: Column, thoughts: bool) -> None:
+    first: dict[str, Any] = {"role": "user", "parts": [{"text": "Weather?"}]}
+    config = {"thinkingConfig": {"includeThoughts": thoughts}}
+    body = {"contents": [first], "generationConfig": config, **WEATHER["gemini"]}
+    done = {"name": "weather", "response": {"output": "rain"}}
+    with (
+        playing(column, STEP, ANSWER, ANSWER) as scene,
+        gateway(scene.model) as url,
+    ):
+        path = f"{url}/v1beta/models/{MODEL}:generateContent"
+        said = httpx.post(path, json=body).json()["candidates"][0]["content"]
+        (call,) = [part["functionCall"] for part in said["parts"] if "functionCall" in part]
+        result = {"role": "user", "parts": [{"functionResponse": {"id": call["id"], **done}}]}
+        bare = [
+            {name: value for name, value in part.items() if name != "thoughtSignature"}
+            for part in said["parts"]
+        ]
+        for parts in (said["parts"], bare):
+            again = {**body, "contents": [first, {"role": "model", "parts": parts}, result]}
+            answer = httpx.post(path, json=again)
+            assert "x-openbridge-diagnostics" not in answer.headers, answer.headers
+
+    assert bare != said["parts"]
+    assert scene.bodies[1] == scene.bodies[2]
+
+
 def test_the_reasoning_of_calls_whose_results_come_one_by_one_is_sent_once() -> None:
     """As of LlamaIndex: a call, its result, the next call, its result."""
     first: dict[str, Any] = {"role": "user", "content": "Weather?"}
