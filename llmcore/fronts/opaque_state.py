@@ -133,6 +133,11 @@ def call_key(call: ToolCallPart) -> str:
     return f"{call.id}:{base64.urlsafe_b64encode(digest).decode()}"
 
 
+def rest_key(key: str) -> str:
+    """Return what the state after the last reasoning is kept by, of the call with *key*."""
+    return f"rest:{key}"
+
+
 # -- reading
 
 _KEY: Final = frozenset({"key", "chars"})

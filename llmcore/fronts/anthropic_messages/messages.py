@@ -26,7 +26,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 )
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, rest_key
 from llmcore.fronts.reading import (
     AnsweredCalls,
     Fields,
@@ -165,10 +165,12 @@ class TurnReader:
 
     def _add_kept_state(self, path: str) -> None:
         """Add the state of the calls that the server has, where the client left it out."""
-        if self._kept_state is not None:
-            calls = self._run.calls_without_state
-            for sealed in dict.fromkeys(filter(None, map(self._kept_state, calls))):
-                self._run.add_state(sealed, path)
+        if self._kept_state is None:
+            return
+        self._run.add_state_of_calls(self._kept_state, path)
+        rests = map(self._kept_state, map(rest_key, self._run.calls_without_state))
+        for sealed in dict.fromkeys(filter(None, rests)):
+            self._run.add_state(sealed, path)
 
     def _block(self, block: Block, path: str) -> None:
         match block.get("type"):

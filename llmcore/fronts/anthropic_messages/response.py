@@ -46,7 +46,7 @@ from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
-from llmcore.fronts.opaque_state import call_key
+from llmcore.fronts.opaque_state import call_key, rest_key
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.sealer import as_base64
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
@@ -94,7 +94,9 @@ class MessagesWriter(FrontWriter):
         self._info = info
         self._request = request
         self._blocks = BlockWriter()
-        self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
+        self._record = ResponseRecord(
+            info.id, upstream.sealer, sealing=True, keeps_calls=upstream.kept_state is not None
+        )
         self._hidden = False
         """Whether there is unsealed state that the client's echo would not bring back."""
         self._text_says_more = False
@@ -115,17 +117,20 @@ class MessagesWriter(FrontWriter):
         self._last_seal = ""
         self._called: list[str] = []
         """The keys of the calls since the last thinking."""
-        self._sealed_calls: Mapping[str, str] = {}
+        self._sealed_rest: Mapping[str, str] = {}
+        """The state of the last block, which some clients do not send back, by those calls."""
 
     # -- what the server reads
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the last block, of the calls since the last thinking.
+        """The state of the whole response, and that of its last block by a `rest_key`.
 
-        Some clients do not send a `redacted_thinking` block back.
+        Some clients send no thinking back, and some no `redacted_thinking`.
         """
-        return self._sealed_calls
+        if self.error is not None:
+            return {}
+        return {**self._record.sealed_calls(), **self._sealed_rest}
 
     def _take(self) -> list[Event]:
         return self._blocks.take()
@@ -347,7 +352,7 @@ class MessagesWriter(FrontWriter):
             return
         if self._request.takes_state or self._ids:
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
-            self._sealed_calls = dict.fromkeys(self._called, self._last_seal)
+            self._sealed_rest = dict.fromkeys(map(rest_key, self._called), self._last_seal)
         else:
             why = "thinking is off: no block carries what the upstream would need of this response"
             self._diagnostics.at("content").dropped("opaque-data-dropped", why)

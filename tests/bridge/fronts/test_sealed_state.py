@@ -144,6 +144,27 @@ def test_the_reasoning_of_calls_whose_results_come_one_by_one_is_sent_once() -> 
     assert sent.index("The coast, hm.") < sent.index("Bergen")
 
 
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
+def test_a_client_of_messages_may_drop_all_thinking(column: Column) -> None:
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, "max_tokens": 999, "messages": [first], **WEATHER["anthropic-messages"]}
+    with (
+        playing(column, STEP, ANSWER, ANSWER) as scene,
+        gateway(scene.model, relay=False) as url,
+    ):
+        said = httpx.post(f"{url}/v1/messages", json=body).json()["content"]
+        bare = [block for block in said if block["type"] in ("text", "tool_use")]
+        result = {"type": "tool_result", "tool_use_id": bare[-1]["id"], "content": "rain"}
+        for blocks in (said, bare):
+            turn = {"role": "assistant", "content": blocks}
+            again = {**body, "messages": [first, turn, {"role": "user", "content": [result]}]}
+            answer = httpx.post(f"{url}/v1/messages", json=again)
+            assert "x-openbridge-diagnostics" not in answer.headers
+
+    assert len(bare) < len(said)
+    assert scene.bodies[1] == scene.bodies[2]
+
+
 def test_kept_state_is_that_of_the_call_and_not_of_its_id() -> None:
     """Some servers number the calls of every conversation alike."""
     first: dict[str, Any] = {"role": "user", "content": "Weather?"}
