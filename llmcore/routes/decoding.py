@@ -70,7 +70,7 @@ _REPLACED: Final = Diagnostic(
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
 _QUOTED: Final = 200
-"""So many bytes of a body that cannot be read are quoted at most."""
+"""The most bytes of an unreadable body that an error quotes."""
 _AT_ONCE = 64
 """So many frames at most are copied for a `FastReader`, which may read only the first."""
 _ThawedText: Final = thawed(TextDelta)
@@ -134,7 +134,7 @@ class ResponseDecoder:
         self.ended = False
         """Whether the terminal event was returned; nothing is read after it."""
         self._was_replaced = False
-        """Whether bytes that are not UTF-8 were."""
+        """Whether bytes that are not UTF-8 were replaced."""
 
     @property
     def cursor(self) -> ProviderMetadata:
