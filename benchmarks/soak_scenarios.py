@@ -23,7 +23,8 @@ from llmcore import (
 )
 from llmcore.generation.abort import AbortController
 
-_QUICK: Final = RetryPolicy(max_retries=8, base_delay=0.001)
+_QUICK: Final = RetryPolicy(max_retries=30, base_delay=0.001)
+"""The server is busy for every other request of any scenario: one of them can meet it often."""
 _ONCE: Final = RetryPolicy(max_retries=0)
 
 
