@@ -31,7 +31,11 @@ def blocks_of(text: str) -> Iterator[tuple[Sequence[str], str, str | None]]:
 
 
 BLOCKS = [
-    pytest.param(*block, id=f"{page.relative_to(ROOT)}:{number}")
+    pytest.param(
+        *block,
+        id=f"{page.relative_to(ROOT)}:{number}",
+        marks=[pytest.mark.local_model] if block[1] == "local model" else [],
+    )
     for page in PAGES
     for number, block in enumerate(blocks_of(page.read_text()))
 ]

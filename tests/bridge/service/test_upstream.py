@@ -1,6 +1,7 @@
 """Counting and listing: requests beside those that generate."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,6 +157,7 @@ async def test_one_embedded_server_answers_counts_and_lists(
         return transport, "http://embedded", "key"
 
     monkeypatch.setattr("llmcore.client.local.embedded.LocalServers.running", running)
+    monkeypatch.setattr("llmcore.client.local.model_files.installed", lambda _: Path("model"))
     settings = GatewaySettings(upstream="local", environ={})
     found = upstreams_from(settings, ModelMap(upstream="local"))
 
