@@ -288,10 +288,12 @@ class Generation(Generic[Read]):
         echo: object = None,
         encoding: StreamEncoding | None = None,
         cached: CachedResponse | None = None,
+        form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> ResponseRun:
         """Return the response that *writer* writes, to be run; *encoding* replaces the front's.
 
-        The writer repeats *echo*, a part of the request, in what it writes.
+        The writer repeats *echo*, a part of the request, in what it writes. *form* returns the
+        object that is sent in place of a response that is not streamed; it may raise FrontError.
         """
         front = self.front
         checks = self._service.settings.check_stream
@@ -306,6 +308,7 @@ class Generation(Generic[Read]):
             limits=chosen.limits,
             is_large=call.is_large and holds_much(echo),
             cached=cached,
+            form=form,
             diagnostics=call.diagnostics,
         )
         return TranslatedRun(self._service.context, plan)

@@ -6,7 +6,7 @@ stored before the event that ends it is handed out, so that the next request fin
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -76,6 +76,8 @@ class ResponsePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether events that repeat parts of the request take a while to serialize."""
     cached: CachedResponse | None = None
     """Where the response may come from instead of the upstream."""
+    form: Callable[[json.JsonObject], json.JsonObject] | None = None
+    """Returns the object that is sent in place of a response that is not streamed."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything changed in the request before it was read."""
 
@@ -207,6 +209,7 @@ class TranslatedRun(UpstreamRun):
         if self._writer.error is not None:
             raise from_llm_error(self._writer.error) from self._writer.error
         response = self._writer.whole()
+        response = response if self.plan.form is None else self.plan.form(response)
         large = self.plan.is_large or holds_much(self.response.message)
         body = await run_in_thread_if(partial(json.dumps, response), large=large)
         return WholeBody(body=body, headers=self.headers)

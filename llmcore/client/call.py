@@ -159,7 +159,10 @@ class Call:
         self._closed = False
 
     async def next_batch(self) -> Sequence[LLMEvent]:
-        """Return the next events. Failures are events; only cancellation is raised."""
+        """Return the next events, at least one; empty after the end.
+
+        Failures are events; only cancellation is raised.
+        """
         if self._closed:
             return ()
         try:

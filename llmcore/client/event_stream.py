@@ -28,7 +28,7 @@ class EventSource(Protocol):
     """A source of events, in batches."""
 
     async def next_batch(self) -> Sequence[LLMEvent]:
-        """Return the next events; an empty sequence when there are no more."""
+        """Return the next events, at least one; empty after the end."""
         ...
 
     async def aclose(self) -> None:
@@ -128,7 +128,7 @@ class EventStream:
         raise StopAsyncIteration
 
     async def next_batch(self) -> Sequence[LLMEvent]:
-        """Return the next events, at least one; empty at the end.
+        """Return the next events, at least one; empty after the end.
 
         Raises anyio.BusyResourceError while another task is reading: a stream has one reader. The
         iterator yields them one by one; middleware that only observes events is faster with

@@ -128,7 +128,7 @@ class Run:
     # -- reading
 
     async def next_batch(self) -> Sequence[LLMEvent]:
-        """Return the next events; empty after the end.
+        """Return the next events, at least one; empty after the end.
 
         Errors are events, only cancellation raises, and anyio.BusyResourceError while another task
         is reading: a run has one reader.

@@ -15,6 +15,7 @@ streamed byte takes one of two paths; nearly all take the fast one:
 
 After each step, the state machine may return a `FastReader` for its new state. It reads the frames
 that only continue the open segment; the state after them is computed when another frame needs it.
+A step whose one event is an ordinary delta takes `SegmentFold.append`, and nothing after it.
 `halt` returns the last events after the terminal native event or the last byte. Any failure becomes
 one `ErrorEvent`, after which nothing is read. A response that was not streamed goes through
 `Protocol.whole` instead of framing, `decode` and `step`.
@@ -274,7 +275,7 @@ class ResponseDecoder:
         if len(bare) == 1 and type(bare[0]) in _DELTAS and self._segments.append(bare[0]):  # type: ignore[arg-type]
             events.append(bare[0])
         else:
-            self._complete(bare, events)
+            self._add_completed(bare, events)
             if not self.ended and self._machine.terminal(event):
                 events += self._halted()
         self._run = self._new_run()
@@ -326,10 +327,10 @@ class ResponseDecoder:
 
     def _completed(self, bare: Iterable[LLMEvent]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
-        self._complete(bare, events)
+        self._add_completed(bare, events)
         return events
 
-    def _complete(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
+    def _add_completed(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
         """Add the protocol's *bare* events, completed, to *events*, up to the terminal one."""
         for event in bare:
             if self.ended:
@@ -362,7 +363,7 @@ class ResponseDecoder:
             if kind in _DELTAS:
                 continue
             if isinstance(event, ErrorEvent):
-                self._complete_error(event.error)
+                self._fill_error(event.error)
             self.accumulator.feed(event)
             if kind in _STARTS:
                 key = _STARTS[kind], str(event.id)  # type: ignore[union-attr]
@@ -393,7 +394,7 @@ class ResponseDecoder:
             request_id=start.request_id or context.request_id,
         )
 
-    def _complete_error(self, error: LLMError) -> None:
+    def _fill_error(self, error: LLMError) -> None:
         if error.provider is None:
             error.provider = self._request.provider_id or None
         if error.request_id is None:

@@ -228,7 +228,7 @@ class Responses(Generation[ReadResponsesRequest]):
         read: ReadResponsesRequest,
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> ResponseRun:
-        writer = ResponsesWriter(chosen.info, read, chosen.upstream, form=form)
+        writer = ResponsesWriter(chosen.info, read, chosen.upstream)
         return self.run(
             call,
             chosen,
@@ -237,6 +237,7 @@ class Responses(Generation[ReadResponsesRequest]):
             stored=self._stored(call, read, writer),
             echo=read.echo,
             cached=None if form is not None else self.cached(call, chosen, read.request),
+            form=form,
         )
 
     async def count(self, call: OperationRequest) -> Outcome:

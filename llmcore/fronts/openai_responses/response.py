@@ -12,7 +12,7 @@ The state is a private builder that lives as long as one response: texts are joi
 event of a segment that goes on costs one dict.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve
@@ -67,25 +67,16 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 
 
 class ResponsesWriter(FrontWriter):
-    """Writes one response, event by event.
-
-    *form* turns a whole response into another object.
-    """
+    """Writes one response, event by event."""
 
     _marks_commentary = True
 
     def __init__(
-        self,
-        info: ResponseIdentity,
-        request: ReadResponsesRequest,
-        upstream: Upstream,
-        *,
-        form: Callable[[JsonObject], JsonObject] | None = None,
+        self, info: ResponseIdentity, request: ReadResponsesRequest, upstream: Upstream
     ) -> None:
         super().__init__(request)
         self._request = request
         self._id = info.id
-        self._form = form
         self._policy = upstream.policy
         self._sealer = upstream.sealer
         self._show_state = request.shows_state
@@ -155,8 +146,8 @@ class ResponsesWriter(FrontWriter):
         ]
 
     def whole(self) -> JsonObject:
-        """Return the response object, or the form of it that was asked for, once it has ended."""
-        return self.response if self._form is None else self._form(self.response)
+        """Return the response object, once it has ended."""
+        return self.response
 
     def record(self, owner: str) -> Record:
         """Return the record of the ended response, to be stored for *owner*."""

@@ -14,6 +14,9 @@ base64 and beside padding
 A new event is read by a row of `_HANDLERS`, a new delta of `_DELTAS`, a new block of `_STARTS` and
 `_ENDS`. A body that was not streamed is read as the events that would have brought it, each block
 complete at its start, so both give the same events by construction.
+
+Deltas that only continue a segment, which nearly all events are, take the per-token path at the end
+of this module.
 """
 
 from base64 import b64decode

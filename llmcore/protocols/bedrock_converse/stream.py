@@ -10,6 +10,9 @@ November 2026.
 A message is complete with its `messageStop`; `metadata`, which counts tokens, comes after it. A
 body that was not streamed is read as blocks that are complete where they start, so both give the
 same events by construction.
+
+Deltas that only continue a segment, which nearly all events are, take the per-token path at the end
+of this module.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

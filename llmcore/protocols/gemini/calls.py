@@ -128,16 +128,16 @@ def end_call(state: GeminiState, events: Events, *, cut: bool = False) -> Gemini
 def _assembled(calls: Iterable[NativeObject]) -> NativeObject:
     """Return the arguments assembled from the pieces of a call."""
     arguments: NativeObject = {}
-    texts: dict[tuple[str | int, ...], _StringBuffer] = {}
+    texts: dict[tuple[str | int, ...], _StringBuffer] = {}  # those that still go on
     paths: dict[str, tuple[str | int, ...]] = {}
     for call in calls:
         args = call.get("args")  # text where a proxy passes on another API's arguments
         arguments |= object_or_empty(json_or_text(args) if isinstance(args, str) else args)
         for piece in objects(call.get("partialArgs")):
-            written = str_or_none(piece.get("jsonPath")) or "$"
-            path = paths.get(written)
+            path_text = str_or_none(piece.get("jsonPath")) or "$"
+            path = paths.get(path_text)
             if path is None:
-                path = paths[written] = _path(written)
+                path = paths[path_text] = _path(path_text)
             text = piece.get("stringValue")
             if isinstance(text, str) and path in texts:
                 texts[path].append(text)

@@ -4,7 +4,8 @@ Source: https://ai.google.dev/api/generate-content#GenerateContentResponse, read
 
 A stream is a sequence of such responses, each with the next parts. It has no end sentinel, but a
 complete response has a finish reason. A body that was not streamed is read as one chunk, so both
-give the same events by construction.
+give the same events by construction. Chunks that only continue a text or a call, which nearly all
+are, take the per-token path at the end of this module.
 
     data: {"candidates": [{"content": {"parts": [{"text": "Hel"}], "role": "model"}, "index": 0}],
            "usageMetadata": {...}, "modelVersion": "gemini-3-flash", "responseId": "r1"}
@@ -361,6 +362,7 @@ def _text_run(state: GeminiState, kind: type[TextDelta | ReasoningDelta]) -> Fas
 
 
 def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
+    """Return what collects the pieces of a call, which `end_call` joins."""
     info, usage = state.info, state.usage
     created = info.metadata.get("createTime")
     arguments: list[NativeObject] = []

@@ -9,6 +9,9 @@ the documents of the servers that imitate it, named where a rule is theirs.
 
 A body that was not streamed is read as one chunk whose delta is the whole message, so
 both give the same events by construction.
+
+Deltas that only continue a segment, which nearly all events are, take the per-token path at the end
+of this module.
 """
 
 from collections.abc import Callable, Iterable, Sequence

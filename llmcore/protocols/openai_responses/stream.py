@@ -10,6 +10,9 @@ November 2026.
 An item is read from its last whole form: the one that ends it, or the one in the final response.
 Deltas are added to it, so that servers that send only deltas, only ends, or only the final response
 give the same response. A body that was not streamed is read as such a final response.
+
+Deltas that only continue a segment, which nearly all events are, take the per-token path at the end
+of this module.
 """
 
 import operator

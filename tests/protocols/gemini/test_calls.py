@@ -110,6 +110,16 @@ def test_a_call_without_a_name_is_kept_as_it_came() -> None:
             {"a": "x"},
         ),
         ([piece("$.a", stringValue="x"), piece("$.a", stringValue="y")], {"a": "y"}),
+        ([piece("$.a", stringValue="x"), piece("$['a']", stringValue="y")], {"a": "y"}),
+        (
+            [
+                piece("$.a", more=True, stringValue="Par"),
+                piece("$.a", stringValue="is"),
+                piece("$.a", more=True, stringValue="Ro"),
+                piece("$.a", stringValue="me"),
+            ],
+            {"a": "Rome"},
+        ),
         ([piece("$.a", numberValue=3), piece("$.b", numberValue=2.5)], {"a": 3, "b": 2.5}),
         ([piece("$.a", numberValue=3.0)], {"a": 3}),
         (
@@ -155,6 +165,14 @@ def test_the_last_piece_may_end_the_call() -> None:
     chunks = pieces(partialArgs=[piece("$.a", stringValue="x")])
 
     assert calls(streamed([*chunks, chunk(finish="STOP")])) == [("f", {"a": "x"})]
+
+
+def test_a_string_goes_on_within_the_last_piece() -> None:
+    """A piece of a string ends by its own word, not by that of the call."""
+    more = [piece("$.a", more=True, stringValue="Par"), piece("$.a", stringValue="is")]
+    chunks = pieces(partialArgs=more)
+
+    assert calls(streamed([*chunks, chunk(finish="STOP")])) == [("f", {"a": "Paris"})]
 
 
 @pytest.mark.parametrize("last", [{}, {"willContinue": False}, {"willContinue": None}])
