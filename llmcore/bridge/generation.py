@@ -33,6 +33,7 @@ from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, forbidden, invalid
 from llmcore.fronts.front import (
     ClientRequest,
+    Event,
     Front,
     FrontWriter,
     ListedModel,
@@ -246,9 +247,16 @@ class Generation(Generic[Read]):
             choices=_choices(request.body),
             limits=chosen.limits,
             diagnostics=call.diagnostics,
+            renamed=self._renamed(chosen),
             read=partial(self._read_now, request, upstream),
         )
         return RelayRun(self._service.context, plan)
+
+    def _renamed(self, chosen: ChosenModel) -> Callable[[Event], Event | None] | None:
+        """Return what writes the client's name of the model into a response of the upstream."""
+        if chosen.name == chosen.model.id:
+            return None
+        return lambda event: self.front.renamed(event, chosen.name)
 
     def _read_now(self, request: ClientRequest, upstream: Upstream) -> LLMRequest:
         return self.front.read(request, upstream).unwrap().request

@@ -1,7 +1,8 @@
 """Forwards requests and responses unchanged where the upstream has the API that the client uses.
 
 The body of the request is sent as it came, except for the name of the model; the bytes of the
-response are forwarded as they arrive. A copy of them is read as events, for metrics, logs and
+response are forwarded as they arrive. Where clients compare the name of the model in the response
+with their own, they get their own. A copy of the bytes is read as events, for metrics, logs and
 retries, and to know how the response ended. Fields that this library does not know are kept.
 """
 
@@ -21,7 +22,7 @@ from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamRun
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import FailureResponse, FrontWriter, StreamEncoding
+from llmcore.fronts.front import Event, FailureResponse, FrontWriter, StreamEncoding
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
@@ -54,6 +55,9 @@ class RelayPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The number of responses that the request asks for."""
     limits: CallLimits = CallLimits()
     diagnostics: tuple[Diagnostic, ...] = ()
+    renamed: Callable[[Event], Event | None] | None = None
+    """Returns an event or a whole response with the client's name of the model, None for one that
+    names none; None as a whole if the upstream got the client's name."""
 
 
 class RelayRun(UpstreamRun):
@@ -63,7 +67,11 @@ class RelayRun(UpstreamRun):
         self.error: LLMError | None = None
         self._plan = plan
         self._copy = RelayedBytes(
-            plan.route, streamed=plan.info.streamed, hides_usage=plan.request.hides_usage
+            plan.route,
+            streamed=plan.info.streamed,
+            hides_usage=plan.request.hides_usage,
+            renamed=plan.renamed,
+            encode=plan.encoding.encode,
         )
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None
@@ -142,7 +150,8 @@ class RelayRun(UpstreamRun):
     async def whole(self) -> WholeBody:
         """Return the whole response; FrontError if the call failed.
 
-        It is unchanged, except that clients get what a server has wrapped without the wrapper.
+        It is unchanged, except that clients get what a server has wrapped without the wrapper, and
+        their own name of the model where they compare it.
         """
         unwrap = self._plan.route.protocol.unwrap
         document: JsonValue = None
@@ -160,6 +169,8 @@ class RelayRun(UpstreamRun):
         body = self._copy.take_last()
         if unwrap and isinstance(document, dict) and (inner := unwrap(document)) is not document:
             body = json.dumps(inner)
+        elif (renamed := self._plan.renamed) and (named := renamed(_object_in(body))):
+            body = json.dumps(named)
         return WholeBody(
             body=body,
             status=self._copy.status,
@@ -236,6 +247,15 @@ class RelayRun(UpstreamRun):
         self._ended = True
         self._context.metrics.count_tokens(self._provider, self._usage)
         self._count(outcome)
+
+
+def _object_in(body: bytes) -> Event:
+    """Return the JSON object that *body* is; an empty one if it is none."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _is_of_the_connection(error: LLMError) -> bool:

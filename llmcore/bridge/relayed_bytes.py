@@ -14,7 +14,7 @@ can be sent between two of them.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import msgspec
 from attrs import define, field
@@ -41,6 +41,9 @@ _SHOWN: Final = re.compile(
 )
 """Headers that a client of the same API can use."""
 
+
+Renamed: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""Returns an event with the client's name of the model; None for one that names none."""
 
 # -- runs of deltas
 
@@ -110,13 +113,17 @@ _FRAME: Final = re.compile(rb".+?(?:\n\n|\n\r\n|\r\r|\Z)", re.DOTALL)
 
 def _is_usage(frame: bytes) -> bool:
     """Return whether a chunk of Chat Completions has the usage of the stream, and no choice."""
-    try:
-        chunk = json.loads(frame.partition(b"data:")[2])
-    except ValueError:  # an upstream's frame of another form, which the client gets as it is
-        return False
-    if not isinstance(chunk, Mapping):
-        return False
+    chunk = _object_of(frame)
     return chunk.get("choices") == [] and isinstance(chunk.get("usage"), Mapping)
+
+
+def _object_of(frame: bytes) -> dict[str, Any]:
+    """Return the JSON object in *frame*; an empty one for a frame of another form."""
+    try:
+        event = json.loads(frame.partition(b"data:")[2])
+    except ValueError:  # the client gets it as it is
+        return {}
+    return event if isinstance(event, dict) else {}
 
 
 # -- the bytes
@@ -127,9 +134,22 @@ class RelayedBytes:
 
     _next_chunk: Callable[[], Awaitable[bytes]]
 
-    def __init__(self, route: Route[Any], *, streamed: bool, hides_usage: bool = False) -> None:
-        """With *hides_usage*, frames of nothing but a chat's usage are not for the client."""
+    def __init__(
+        self,
+        route: Route[Any],
+        *,
+        streamed: bool,
+        hides_usage: bool = False,
+        renamed: Renamed | None = None,
+        encode: Callable[[dict[str, Any]], bytes] = json.dumps,
+    ) -> None:
+        """With *hides_usage*, frames of nothing but a chat's usage are not for the client.
+
+        The first event of which *renamed* returns another one is sent as that, as *encode* does.
+        """
         self._hides_usage = hides_usage
+        self._renamed = renamed
+        self._encode = encode
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.exhausted = False
@@ -144,6 +164,8 @@ class RelayedBytes:
 
     def _begin(self) -> None:
         self.exhausted = False
+        self._renames = self._renamed if self._streamed else None
+        """What renames the model of an event; None once it has, or if nothing does."""
         self._received = 0
         self._cuts = False
         """Whether the bytes are cut into whole frames."""
@@ -181,10 +203,20 @@ class RelayedBytes:
         return self.take() + held
 
     def _shown(self, frames: bytes) -> bytes:
-        """Return those of *frames* that are for the client."""
+        """Return *frames* as they are for the client, without those that are not."""
+        if self._renames is not None and self._cuts:
+            frames = b"".join(map(self._with_name, _FRAME.findall(frames)))
         if not self._hides_usage or _NO_CHOICES.search(frames) is None:
             return frames
         return b"".join(frame for frame in _FRAME.findall(frames) if not _is_usage(frame))
+
+    def _with_name(self, frame: bytes) -> bytes:
+        """Return *frame*, with the client's name of the model if it is the first that has one."""
+        event = None if self._renames is None else _object_of(frame)
+        if not event or self._renames is None or (renamed := self._renames(event)) is None:
+            return frame
+        self._renames = None
+        return self._encode(renamed)
 
     def take_error(self) -> bytes:
         """Return the body of an error, without the gateway's credentials if it quotes them."""

@@ -80,6 +80,11 @@ class ResponseRecord:
         return Message.assistant(tuple(self._parts), origin=self.origin)
 
     @property
+    def count(self) -> int:
+        """How many times parts were added."""
+        return len(self._shown)
+
+    @property
     def needs_opaque_item(self) -> bool:
         """Whether something is still to be sealed that a client's echo would not bring back."""
         return self._needs_state
@@ -90,6 +95,10 @@ class ResponseRecord:
             return {}
         unsealed, self._unsealed, self._needs_state = self._unsealed, [], False
         return {"encrypted_content": self._sealed(unsealed)}
+
+    def sealed_from(self, start: int) -> str:
+        """Return the state of the parts that were added once `count` was *start*."""
+        return self._sealed(self._shown[start:])
 
     def sealed_calls(self) -> Mapping[str, str]:
         """Return the state of the whole response by the `call_key` of each call, for a server.

@@ -14,7 +14,12 @@ from typing import Final
 
 from llmcore.fronts.anthropic_messages.errors import failure_response
 from llmcore.fronts.anthropic_messages.grammar import MessagesChecker
-from llmcore.fronts.anthropic_messages.models import listed_model, model_list, token_count
+from llmcore.fronts.anthropic_messages.models import (
+    listed_model,
+    model_list,
+    renamed,
+    token_count,
+)
 from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest, read_request, routing_of
 from llmcore.fronts.anthropic_messages.response import MessagesWriter
 from llmcore.fronts.encoding import EVENT_STREAM, named_event
@@ -41,6 +46,7 @@ front: Final[Front[ReadMessagesRequest]] = Front(
     models=model_list,
     model=listed_model,
     token_count=token_count,
+    renamed=renamed,
 )
 
 __all__ = ["ReadMessagesRequest", "front"]

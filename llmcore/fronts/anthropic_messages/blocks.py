@@ -121,6 +121,11 @@ class BlockWriter:
         """The number of the open block, or else of the next."""
         return len(self.content)
 
+    @property
+    def ends_with_text(self) -> bool:
+        """Whether the last complete block is a text."""
+        return bool(self.content) and self.content[-1]["type"] == "text"
+
     def write(self, event: Event) -> None:
         """Add an event."""
         self._events.append(event)

@@ -1,4 +1,4 @@
-"""Lists of models, and counts of tokens, in Anthropic's form.
+"""Lists of models, counts of tokens, and the model of a response, in Anthropic's form.
 
     {"data": [{"type": "model", "id": "claude-opus-5", "display_name": "claude-opus-5",
                "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active"}],
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import ListedModel
+from llmcore.fronts.front import Event, ListedModel
 from llmcore.schema.json import JsonObject, present
 
 _UNKNOWN: Final = "1970-01-01T00:00:00Z"
@@ -81,3 +81,17 @@ def _place(models: Sequence[ListedModel], name: str, param: str) -> int:
 def token_count(tokens: int) -> JsonObject:
     """Return the response to a request that counts tokens."""
     return {"input_tokens": tokens}
+
+
+def renamed(event: Event, name: str) -> Event | None:
+    """Return a whole message, or the event that begins one, with *name* as its model; else None.
+
+    Claude Code sends the thinking of a message back only if its model is the one that it asks for
+    (seen in 2.1.332; `[1m]` at the end does not count).
+    """
+    match event:
+        case {"type": "message"}:
+            return {**event, "model": name}
+        case {"type": "message_start", "message": dict(message)}:
+            return {**event, "message": {**message, "model": name}}
+    return None

@@ -100,7 +100,7 @@ class MessagesWriter(FrontWriter):
         self._hidden = False
         """Whether there is unsealed state that the client's echo would not bring back."""
         self._text_says_more = False
-        """Whether there is such state of a text alone."""
+        """Whether there is such state of texts alone, or of thoughts after them."""
         self._in_place = False
         """Whether thinking was shown that its provider takes only with the items after it."""
         self._block: OpenBlock | None = None
@@ -114,11 +114,14 @@ class MessagesWriter(FrontWriter):
         self._refused = False
         self._start: StreamStart | None = None
         self._message: dict[str, Any] = {}
-        self._last_seal = ""
+        self._thought_at = 0
+        """The number of parts up to the last thinking."""
+        self._carried = False
+        """Whether a block without thinking carries state of the parts after it."""
         self._called: list[str] = []
         """The keys of the calls since the last thinking."""
         self._sealed_rest: Mapping[str, str] = {}
-        """The state of the last block, which some clients do not send back, by those calls."""
+        """The state after the last thinking, which some clients do not send back, by those calls."""
 
     # -- what the server reads
 
@@ -159,6 +162,8 @@ class MessagesWriter(FrontWriter):
     def _on_text_delta(self, event: TextDelta) -> None:
         if self._text_start is not None:
             self._text_start = None
+            if self._request.takes_state and (self._hidden or self._text_says_more):
+                self._write_state()
             self._open(OpenText(self._blocks.index))
         if isinstance(self._block, OpenText) and event.text:
             self._blocks.write(self._block.delta(event.text))
@@ -201,8 +206,12 @@ class MessagesWriter(FrontWriter):
             return  # an item's id alone is enough for the provider that keeps the item
         self._record.show(self._record.part_of(event))
         self._in_place |= any(not _PLACE.isdisjoint(d) for d in event.provider_metadata.values())
+        if self._block is None and self._blocks.ends_with_text:
+            self._text_says_more = True
+            return
         state = self._seal()
         self._called.clear()
+        self._thought_at, self._carried = self._record.count, False
         shown = event.text if self._request.shows_thinking else ""
         if isinstance(self._block, OpenThinking):
             self._blocks.end_thinking(shown, state)
@@ -335,27 +344,32 @@ class MessagesWriter(FrontWriter):
 
     def _seal(self) -> str:
         self._hidden = self._text_says_more = False
-        self._last_seal = str(self._record.seal()["encrypted_content"])
-        return as_base64(self._last_seal)
+        return as_base64(str(self._record.seal()["encrypted_content"]))
+
+    def _write_state(self) -> None:
+        """Write a block that carries the state of the parts since the last one that did."""
+        self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
+        self._carried = True
 
     def _carry_rest(self) -> None:
-        """Write a block that carries the state of the parts after the last thinking.
+        """Write the state of the last parts, and keep that of the calls since the last thinking.
 
         Claude Code takes the last block for its result, so that a text at the end stays the last
-        one. OpenAI and Google require state of the steps of a tool loop, not of texts that end one.
+        one unless a file or a tool of the provider follows it. OpenAI and Google require state of
+        the steps of a tool loop, not of texts that end one.
         """
         if self._text_says_more and not (self._hidden or self._ids):
             why = "a block after the text would carry it, and clients take the last block's text"
             self._diagnostics.at("content").dropped("opaque-data-dropped", why)
-            return
-        if not (self._hidden or self._text_says_more):
-            return
-        if self._request.takes_state or self._ids:
-            self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
-            self._sealed_rest = dict.fromkeys(map(rest_key, self._called), self._last_seal)
-        else:
-            why = "thinking is off: no block carries what the upstream would need of this response"
-            self._diagnostics.at("content").dropped("opaque-data-dropped", why)
+        elif self._hidden or self._text_says_more:
+            if self._request.takes_state or self._ids:
+                self._write_state()
+            else:
+                why = "thinking is off: no block carries what the upstream would need of this"
+                self._diagnostics.at("content").dropped("opaque-data-dropped", why)
+        if self._carried and self._called:
+            state = self._record.sealed_from(self._thought_at)
+            self._sealed_rest = dict.fromkeys(map(rest_key, self._called), state)
 
     # -- the frame
 

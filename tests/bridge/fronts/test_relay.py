@@ -46,7 +46,7 @@ REQUESTS: dict[str, tuple[Column, str, dict[str, Any]]] = {
         {
             "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
             "system": [{"type": "text", "text": "Be brief."}],
-            "model": "fast",
+            "model": ANTHROPIC.model_id,
             "max_tokens": 90,
             **UNKNOWN,
         },
@@ -94,10 +94,40 @@ def test_the_body_goes_up_and_the_bytes_come_down_as_they_came(front: str, strea
 
     assert answer.content == sent
     assert answer.headers["content-type"].startswith(kind)
-    assert json.dumps({**up, "model": "fast"} if "model" in up else up) == json.dumps(body)
+    named = {"model": body["model"]} if "model" in up else {}
+    assert json.dumps({**up, **named}) == json.dumps(body)
     assert up.get("model", column.model_id) == column.model_id
     assert f'tokens_total{{kind="input",provider="up"}} {SAID.counts.input}.0' in counted
     assert 'responses_total{outcome="completed",provider="up"} 1.0' in counted
+
+
+@streaming
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_clients_of_messages_get_the_name_that_they_asked_for(*, stream: bool, size: int) -> None:
+    """Claude Code drops thinking of a response whose model is another; all else passes as it came.
+
+    A text that quotes the upstream's name keeps it.
+    """
+    said = evolve(SAID, text=f'{{"type":"message","model":"{ANTHROPIC.model_id}"}}', thinking="Hm.")
+    document = ANTHROPIC.whole(said)
+    sent = ANTHROPIC.streamed(document) if stream else json.dumps(document).encode()
+    kind = ANTHROPIC.stream_type if stream else "application/json"
+    pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
+    body = {**REQUESTS["anthropic-messages"][2], "model": "fast", "stream": stream}
+
+    with serve(lambda _: Answer(pieces, headers={"content-type": kind})) as server:
+        names = model_map_from({"models": {"fast": "up/m"}}, "up")
+        with served(service_for(ANTHROPIC.model_at(server.url), names)) as url:
+            answer = httpx.post(f"{url}/v1/messages", json=body)
+
+    if not stream:
+        assert answer.json() == {**document, "model": "fast"}
+        return
+    (first, rest), (begun, same) = (content.split(b"\n\n", 1) for content in (answer.content, sent))
+    event, own = (json.loads(frame.partition(b"data: ")[2]) for frame in (first, begun))
+    assert event == {**own, "message": {**own["message"], "model": "fast"}}
+    assert first.startswith(b"event: message_start\ndata: {")
+    assert rest == same
 
 
 def test_a_completion_that_its_server_wraps_reaches_clients_without_the_wrapper() -> None:

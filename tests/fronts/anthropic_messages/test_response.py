@@ -5,13 +5,16 @@ from typing import Any
 
 import anthropic
 import pytest
+from attrs import evolve
 
-from llmcore.fronts.anthropic_messages import ReadMessagesRequest
+from llmcore.folds.response import collect
+from llmcore.fronts.anthropic_messages import ReadMessagesRequest, front
 from llmcore.schema import errors
 from llmcore.schema.content import Citation, ReasoningPart, ToolCallPart
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
     ErrorEvent,
+    File,
     LLMEvent,
     Source,
     TextDelta,
@@ -30,11 +33,13 @@ from tests.fronts.anthropic_messages.messages_kit import (
     GEMINI,
     HELLO,
     MESSAGES,
+    asked,
     built,
     failure_body,
     messages_of,
     read,
     sdk_stream,
+    upstream,
     written,
 )
 from tests.support.events import call, stream, text, thought
@@ -313,6 +318,66 @@ def test_a_text_that_ends_a_response_is_its_last_block(
     assert lost == ([] if parts else ["opaque-data-dropped"])
 
 
+SEARCH = call("file_search", "{}", id="fs_1", hosted=True, provider_metadata={"openai": {"n": 1}})
+DRAWN = File(id="f", media_type="image/png", data=b"\x89PNG")
+SEALED_THOUGHT = thought("", encrypted="gAAA")
+
+
+@pytest.mark.parametrize(
+    ("parts", "types"),
+    [
+        ([SEARCH, text("Done.")], ["redacted_thinking", "text"]),
+        ([DRAWN, text("Done.")], ["redacted_thinking", "text"]),
+        ([text("Look:"), DRAWN, text("Done.", id="u")], ["text", "redacted_thinking", "text"]),
+        ([text("Done."), DRAWN], ["text", "redacted_thinking"]),
+        (
+            [text("Well,"), SEALED_THOUGHT, text("done.", id="u")],
+            ["text", "redacted_thinking", "text"],
+        ),
+        (
+            [text("Done."), SEALED_THOUGHT, call("a", "{}")],
+            ["text", "tool_use", "redacted_thinking"],
+        ),
+    ],
+    ids=["search", "file", "file-between", "file-last", "thought-between", "thought-call"],
+)
+def test_what_is_hidden_before_a_text_comes_back_from_a_block_before_it(
+    parts: list[Any], types: list[str]
+) -> None:
+    """So that programs which print the last block print the text. Nothing is lost."""
+    events = stream(*parts)
+    made = written(events)
+    back = messages_of(HELLO, made.echo())
+
+    assert made.types == types
+    assert "opaque-data-dropped" not in [one.code for one in made.writer.diagnostics]
+    assert back[1].content == collect(events).unwrap().message.content
+
+
+def test_what_is_hidden_after_thinking_is_kept_for_clients_that_send_only_thinking_back() -> None:
+    """The block before the text and the one at the end are both missing then."""
+    signed = {"google": {"thoughtSignature": "c2ln"}}
+    events = stream(
+        thought("Hm."), SEARCH, text("So:"), call("look", "{}", provider_metadata=signed)
+    )
+    made = written(events)
+    sent = [block for block in made.content if block["type"] != "redacted_thinking"]
+    keeping = evolve(upstream(), kept_state=made.writer.sealed_calls.get)
+    turn = {"role": "assistant", "content": sent}
+    back = front.read(asked({"messages": [HELLO, turn]}), keeping).unwrap().request.messages[1]
+
+    assert len(made.content) == len(sent) + 2
+    assert back.content == collect(events).unwrap().message.content
+
+
+def test_a_thought_without_words_after_the_last_text_is_left_out() -> None:
+    """As OpenRouter sends Gemini's: no model requires it of the turn before."""
+    made = written(stream(text("Done."), SEALED_THOUGHT))
+
+    assert made.types == ["text"]
+    assert [one.code for one in made.writer.diagnostics] == ["opaque-data-dropped"]
+
+
 def test_a_signature_that_comes_back_before_its_call_is_the_calls() -> None:
     """Clients that keep thinking apart from calls send all of it first, as LiteLLM does."""
     signed = {"google": {"thoughtSignature": "c2ln"}}
@@ -436,7 +501,7 @@ def test_a_search_of_another_provider_has_anthropics_form_and_comes_back_as_its_
     made = written(events)
     back = messages_of(HELLO, made.echo())[1]
 
-    assert made.types == ["server_tool_use", "web_search_tool_result", "text", "redacted_thinking"]
+    assert made.types == ["server_tool_use", "web_search_tool_result", "redacted_thinking", "text"]
     assert made.content[0]["id"].startswith("srvtoolu_")
     found = back.content[0]
     assert isinstance(found, ToolCallPart)
