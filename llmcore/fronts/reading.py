@@ -224,23 +224,31 @@ def own_file(file_id: str, path: str, *, known: bool) -> str:
 
 
 class AnsweredCalls:
-    """The calls of a request's messages, each of which has one result at most."""
+    """The calls of a request's messages, each of which has one result at most.
+
+    Some clients send the same one again, as Gemini CLI does in a conversation that it resumes.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[str, int] = {}
+        self._given: dict[str, list[ContentPart]] = {}
 
     def add_call(self, call_id: str) -> None:
         """Add a call that the client ran."""
         self._waiting[call_id] = self._waiting.get(call_id, 0) + 1
 
-    def add_result(self, call_id: str, path: str) -> None:
-        """Add the result at *path*; FrontError for one whose call has its result already."""
-        waiting = self._waiting.get(call_id)
+    def add_result(self, result: ToolResultPart, path: str) -> None:
+        """Add the result at *path*; FrontError for one whose call has another result already."""
+        call_id, plain = result.tool_call_id, uncached(result)
+        given, waiting = self._given.setdefault(call_id, []), self._waiting.get(call_id)
         if waiting == 0:
+            if plain in given:
+                return
             raise invalid(
                 f"{path} is a second result for the call {shown(call_id)!r}: keep one of them.",
                 path,
             )
+        given.append(plain)
         if waiting is not None:
             self._waiting[call_id] = waiting - 1
 

@@ -9,7 +9,7 @@ import llmcore
 from llmcore import Client
 from llmcore.fronts.front import ClientRequest, Upstream, front_by_id
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.schema.result import Failure
+from llmcore.schema.result import Failure, Result
 from llmcore.testing.fronts import SEALER
 from scripts.fronts_table import MODELS
 
@@ -48,6 +48,7 @@ GEMINIS_CALL = {"functionCall": {"id": "c1", "name": "f", "args": {}}}
 GEMINIS_RESULT = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": 1}}}
 ONLY_F = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}
 STORED = "https://generativelanguage.googleapis.com/v1beta/files/abc"
+GEMINIS_SECOND = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": 2}}}
 TWICE = "is a second result for the call 'c1': keep one of them."
 
 REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
@@ -78,7 +79,7 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "two results of a call, in Responses": (
         "openai-responses",
         "anthropic-messages",
-        {"input": [{"role": "user", "content": "Hi"}, CALL, OUTPUT, OUTPUT]},
+        {"input": [{"role": "user", "content": "Hi"}, CALL, OUTPUT, {**OUTPUT, "output": "2"}]},
         f"input[3] {TWICE}",
     ),
     "two results of a call, in Chat": (
@@ -90,7 +91,7 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
                 {"role": "user", "content": "Hi"},
                 {"role": "assistant", "tool_calls": [CHAT_CALL]},
                 CHAT_RESULT,
-                CHAT_RESULT,
+                {**CHAT_RESULT, "content": "2"},
             ]
         },
         f"messages[4] {TWICE}",
@@ -103,7 +104,7 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
             "messages": [
                 {"role": "user", "content": "Hi"},
                 {"role": "assistant", "content": [TOOL_USE]},
-                {"role": "user", "content": [TOOL_RESULT, TOOL_RESULT]},
+                {"role": "user", "content": [TOOL_RESULT, {**TOOL_RESULT, "content": "2"}]},
             ],
         },
         f"messages[2].content[1] {TWICE}",
@@ -115,7 +116,7 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
             "contents": [
                 {"role": "user", "parts": [{"text": "Hi"}]},
                 {"role": "model", "parts": [GEMINIS_CALL]},
-                {"role": "user", "parts": [GEMINIS_RESULT, GEMINIS_RESULT]},
+                {"role": "user", "parts": [GEMINIS_RESULT, GEMINIS_SECOND]},
             ]
         },
         f"contents[2].parts[1].functionResponse {TWICE}",
@@ -162,8 +163,8 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
 }
 
 
-def message_of(front_id: str, protocol_id: str, body: dict[str, Any]) -> str | None:
-    """Return the message with which a request is refused; None if it is sent."""
+def prepared(front_id: str, protocol_id: str, body: dict[str, Any]) -> Result[Any, Any]:
+    """Return the request that the upstream gets, or the error with which it is refused."""
     upstream = Upstream(
         model=MODELS[protocol_id],
         protocol_id=protocol_id,
@@ -177,8 +178,13 @@ def message_of(front_id: str, protocol_id: str, body: dict[str, Any]) -> str | N
     read = front_by_id(front_id).read(asked, upstream)
     if isinstance(read, Failure):
         assert read.error.status == 400
-        return read.error.message
-    sent = CLIENT.prepare(read.unwrap().request)
+        return read
+    return CLIENT.prepare(read.unwrap().request)
+
+
+def message_of(front_id: str, protocol_id: str, body: dict[str, Any]) -> str | None:
+    """Return the message with which a request is refused; None if it is sent."""
+    sent = prepared(front_id, protocol_id, body)
     return sent.error.message if isinstance(sent, Failure) else None
 
 
@@ -200,3 +206,41 @@ def test_a_call_that_comes_again_has_a_result_again(protocol_id: str) -> None:
     body = {"input": [{"role": "user", "content": "Hi"}, CALL, OUTPUT, CALL, OUTPUT]}
 
     assert message_of("openai-responses", protocol_id, body) is None
+
+
+MARKED = {**TOOL_RESULT, "cache_control": {"type": "ephemeral"}}
+SENT_AGAIN: dict[str, dict[str, Any]] = {
+    "openai-responses": {"input": [{"role": "user", "content": "Hi"}, CALL, OUTPUT, OUTPUT]},
+    "openai-chat": {
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "tool_calls": [CHAT_CALL]},
+            CHAT_RESULT,
+            CHAT_RESULT,
+        ]
+    },
+    "anthropic-messages": {
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": [TOOL_USE]},
+            {"role": "user", "content": [TOOL_RESULT, MARKED]},
+        ],
+    },
+    "gemini": {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {"role": "model", "parts": [GEMINIS_CALL]},
+            {"role": "user", "parts": [GEMINIS_RESULT, GEMINIS_RESULT]},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("front_id", SENT_AGAIN)
+@pytest.mark.parametrize("protocol_id", list(MODELS))
+def test_a_result_that_is_sent_twice_goes_up_once(front_id: str, protocol_id: str) -> None:
+    """Gemini CLI repeats all results of a conversation that it resumes."""
+    made = prepared(front_id, protocol_id, SENT_AGAIN[front_id]).unwrap()
+
+    assert "tool-result-stray" in [one.code for one in made.diagnostics]

@@ -14,12 +14,7 @@ from typing import Final
 
 from llmcore.fronts.anthropic_messages.errors import failure_response
 from llmcore.fronts.anthropic_messages.grammar import MessagesChecker
-from llmcore.fronts.anthropic_messages.models import (
-    listed_model,
-    model_list,
-    renamed,
-    token_count,
-)
+from llmcore.fronts.anthropic_messages.models import listed_model, model_list, renamed, token_count
 from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest, read_request, routing_of
 from llmcore.fronts.anthropic_messages.response import MessagesWriter
 from llmcore.fronts.encoding import EVENT_STREAM, named_event

@@ -142,13 +142,13 @@ class TurnReader:
     def _result(self, block: Block, path: str) -> ToolResultPart:
         self._content.check_fields(block, path)
         call_id = required(block, "tool_use_id", str, f"{path}.")
-        self._answered.add_result(call_id, path)
         part = ToolResultPart(
             call_id,
             self._content.read_output(block, path),
             name=self._names.get(call_id),
             is_error=read(block, "is_error", bool, f"{path}.") is True,
         )
+        self._answered.add_result(part, path)
         return _marked(part if self._native else marked_at_end(part), block)
 
     # -- the assistant's side

@@ -121,7 +121,7 @@ class MessagesWriter(FrontWriter):
         self._called: list[str] = []
         """The keys of the calls since the last thinking."""
         self._sealed_rest: Mapping[str, str] = {}
-        """The state after the last thinking, which some clients do not send back, by those calls."""
+        """The state after the last thinking, which some clients leave out, by those calls."""
 
     # -- what the server reads
 

@@ -211,16 +211,17 @@ class _ContentsReader:
         """Return a function's result, for the call that it names or else for the next open call."""
         name = str_or_none(response.get("name"))
         call = self._called(str_or_none(response.get("id")), name)
-        self._answered.add_result(call.id, f"{path}.functionResponse")
         content, failed = result_content(response.get("response"), native=self._native)
         files = self._files(response, path)
-        return ToolResultPart(
+        part = ToolResultPart(
             call.id,
             with_files(content, files) if files else content,
             name=name or call.name or None,
             is_error=failed,
             provider_metadata=self._own(response, path, files),
         )
+        self._answered.add_result(part, f"{path}.functionResponse")
+        return part
 
     def _files(self, response: NativeObject, path: str) -> list[MediaPart]:
         """Return the files in a function's response beside its object."""

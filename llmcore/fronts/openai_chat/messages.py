@@ -293,7 +293,6 @@ class MessageReader:
             call_id = self._last_function.get(name or "") or synthetic_call_id(None, index, 0)
         if call_id is None:
             call_id = required(native, "tool_call_id", str, f"{path}.")
-        self._answered.add_result(call_id, path)
         call, here = self._calls.get(call_id), self._diagnostics.at(f"{path}.content")
         part = ToolResultPart(
             call_id,
@@ -301,6 +300,7 @@ class MessageReader:
             name=call.name if call else name,
             kind=call.kind if call else "function",
         )
+        self._answered.add_result(part, path)
         ttl = cache_ttl_of(native)
         return Message("tool", (marked_at_end(part) if ttl is None else cached(part, ttl=ttl),))
 

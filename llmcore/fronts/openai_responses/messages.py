@@ -315,7 +315,7 @@ class InputReader:
             protocol_id=self._protocol_id,
             native=self._registry.native,
         )
-        self._answered.add_result(part.tool_call_id, path)
+        self._answered.add_result(part, path)
         for number, file in enumerate(part.parts):
             self._check_file(file, f"{path}.output[{number}]")
         return part

@@ -7,7 +7,7 @@ from attrs import define, evolve
 
 from llmcore.protocols.history.clean import Draft, HistoryPolicy, Place, path_of
 from llmcore.protocols.tools import shown, synthetic_call_id
-from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
+from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart, uncached
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
@@ -67,8 +67,9 @@ class _Matcher:
         self._policy = policy
         self._diagnostics = diagnostics
         self._open: dict[str, _OpenCalls] = {}
-        self._given: dict[str, list[ToolResultPart]] = {}
-        """The paired results by the id of their call; some clients send one again."""
+        self._given: dict[str, list[ContentPart]] = {}
+        """The paired results, without cache marks, by the id of their call; some clients send one
+        again."""
         self._turn = 0
         self._passed = 0
         self._last_answered: Place = (-1, -1)
@@ -107,7 +108,8 @@ class _Matcher:
         entry = self._open.get(part.tool_call_id)
         if entry is None:
             return self._is_stray(place, part)
-        if not entry.waiting and part in self._given.get(part.tool_call_id, ()):
+        plain = uncached(part)
+        if not entry.waiting and plain in self._given.get(part.tool_call_id, ()):
             why = "the same result of the same call came before"
             self._diagnostics.at(path_of(place)).dropped("tool-result-stray", why)
             return True
@@ -118,7 +120,7 @@ class _Matcher:
             )
         call = entry.waiting.popleft()
         self.results[call] = PairedResult(place, part, draft.message)
-        self._given.setdefault(part.tool_call_id, []).append(part)
+        self._given.setdefault(part.tool_call_id, []).append(plain)
         if call < self._last_answered or entry.after != self._passed:
             why = "results must directly follow the message with their calls, in their order"
             self._diagnostics.at(path_of(place)).changed("tool-result-moved", why)
