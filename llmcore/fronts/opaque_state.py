@@ -39,7 +39,14 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Origin
 
@@ -65,14 +72,18 @@ class ShownPart:
 
 
 def sealed_state(
-    shown: Iterable[ShownPart], *, origin: Origin, response_id: str, sealer: Sealer
+    shown: Iterable[ShownPart], *, origin: Origin, response_id: str, sealer: Sealer, after: int = 0
 ) -> str:
-    """Return the recipe of *shown* as `encrypted_content`."""
+    """Return the recipe of *shown* as `encrypted_content`.
+
+    *after* is the number of parts of the response that recipes before this one hold.
+    """
     state: dict[str, Any] = {
         "v": _VERSION,
         "response": response_id,
         "origin": to_json(origin),
         "parts": [_entry(shown_part) for shown_part in shown],
+        **({"after": after} if after else {}),
     }
     return sealer.seal(state)
 
@@ -170,6 +181,8 @@ class ResponseState:
     entries: tuple[Mapping[str, Any], ...]
     size: int
     """Its bytes, unpacked."""
+    after: int = 0
+    """The number of parts that the recipes before it hold; 0 also where it is not stated."""
 
 
 def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> ResponseState:
@@ -191,6 +204,7 @@ def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> 
         origin=origin,
         entries=tuple(entries),
         size=len(data),
+        after=int_or_none(state.get("after")) or 0,
     )
 
 

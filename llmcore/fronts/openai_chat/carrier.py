@@ -21,6 +21,7 @@ from attrs import evolve
 
 from llmcore.fronts.opaque_state import (
     EchoedHostedItem,
+    ResponseState,
     ShownPart,
     Unsealer,
     needs_state,
@@ -136,16 +137,20 @@ class ResponseParts:
         thinks = any(isinstance(shown.parts[0], ReasoningPart) for shown in parts)
         if not any(map(_needs_state, parts)) and _in_order(parts) and not (self._sealed and thinks):
             return None  # beside sealed thinking, none is read from what the client shows
-        self._sealed = len(self._whole)
-        return self._recipe(parts)
+        after, self._sealed = self._sealed, len(self._whole)
+        return self._recipe(parts, after)
 
     def whole(self) -> str | None:
         """Return the recipe of the whole response; None if an echo of texts and calls is enough."""
         return self._recipe(self._whole) if any(map(needs_state, self._whole)) else None
 
-    def _recipe(self, parts: Sequence[ShownPart]) -> str:
+    def _recipe(self, parts: Sequence[ShownPart], after: int = 0) -> str:
         return sealed_state(
-            parts, origin=self.origin, response_id=self._response_id, sealer=self._sealer
+            parts,
+            origin=self.origin,
+            response_id=self._response_id,
+            sealer=self._sealer,
+            after=after,
         )
 
 
@@ -218,11 +223,18 @@ class StateReader:
     ) -> tuple[Origin, tuple[ContentPart, ...]] | None:
         """Return the origin of a response and all of its parts, in order.
 
-        *parts* are those that the client shows. None if none of *seals* can be read.
+        *parts* are those that the client shows. None if none of *seals* can be read, or if one is
+        missing before another: Copilot CLI drops those that are signatures of thinking. OpenAI
+        refuses the ids of items whose reasoning is not there.
         """
         read = (self._unsealer.unsealed(s, "the sealed state", diagnostics) for s in seals)
         states = list(filter(None, read))
         if not states:
+            return None
+        if _has_gap(states):
+            if not any(isinstance(part, ToolCallPart) for part in parts):
+                why = "a part of the response's state was not sent back"
+                diagnostics.dropped("opaque-data-dropped", why)
             return None
         entries = tuple(entry for state in states for entry in state.entries)
         whole = evolve(states[0], entries=entries)
@@ -234,6 +246,16 @@ class StateReader:
         ]
         rest, made = restore(whole, echoes, diagnostics)
         return whole.origin, (*made, *(e for e in rest if not isinstance(e, EchoedHostedItem)))
+
+
+def _has_gap(states: Sequence[ResponseState]) -> bool:
+    """Return whether a recipe is missing before one of *states*."""
+    known = 0
+    for state in states:
+        if state.after > known:
+            return True
+        known = max(known, state.after + len(state.entries))
+    return False
 
 
 def _cut(part: ContentPart, entries: Sequence[Mapping[str, Any]]) -> Sequence[ContentPart]:

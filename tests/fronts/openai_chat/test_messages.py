@@ -557,6 +557,37 @@ def test_state_that_a_server_kept_by_the_ids_of_calls_is_restored() -> None:
         assert restored == (lost[0], echoed(made))
 
 
+def without_signatures(message: dict[str, Any]) -> dict[str, Any]:
+    """Return *message* as Copilot CLI sends it back."""
+    details = message["reasoning_details"]
+    kept = [entry for entry in details if entry["type"] == "reasoning.encrypted"]
+    assert 0 < len(kept) < len(details)
+    rest = {name: value for name, value in message.items() if name != "reasoning_content"}
+    return {**rest, "reasoning_details": kept}
+
+
+def test_kept_state_takes_the_place_of_state_that_came_back_in_part() -> None:
+    """Of the ids of items without their reasoning, OpenAI refuses the request."""
+    made = answer()
+    part = echoed(made, without_signatures)
+
+    assert part.origin is None
+    assert kinds(part) == ["TextPart", "ToolCallPart", "ToolCallPart"]
+    kept = with_kept_state([part], made.writer.sealed_calls.get, SEALER, Diagnostics())
+    assert kept == (echoed(made),)
+
+
+def test_state_that_came_back_in_part_is_dropped_with_a_report_if_none_is_kept_of_it() -> None:
+    """No state is kept of a response without calls."""
+    late = {"openai": {"id": "msg_1", "phase": "commentary"}}
+    thinking = thought("Hm.", encrypted="ENC", provider_metadata={"openai": {"id": "rs_1"}})
+    made = Written(stream(thinking, text("Yes.", provider_metadata=late)))
+    read_back = read({"messages": [without_signatures(made.message), PROMPT]})
+
+    assert read_back.request.messages[0].content == (TextPart("Yes."),)
+    assert codes(read_back) == [("opaque-data-dropped", "messages[0]")]
+
+
 def test_plain_thinking_is_restored_too_for_servers_that_need_it_back() -> None:
     """DeepSeek refuses turns with calls whose `reasoning_content` is missing."""
     made = Written(stream(thought("Hm."), call("f", "{}", id="c"), reason="tool_calls"))
