@@ -205,10 +205,11 @@ _CODES: Final = {
         "End the conversation with a user message.",
     ),
     "lone-surrogates-replaced": _Code(
-        "Halves of surrogate pairs in texts of the request were sent as U+FFFD, the replacement "
-        "character.",
-        "A text was cut within an emoji, or decoded wrongly, often in the result of a tool. "
-        "Servers reject the request otherwise.",
+        "Halves of surrogate pairs in texts of the request or the response were replaced by "
+        "U+FFFD, the replacement character.",
+        "A text of the request was cut within an emoji, or decoded wrongly, often in the result "
+        "of a tool, and servers reject it otherwise. Or the server cut an emoji in two, and sent "
+        "only a half of it.",
         "Nothing needs to be done, unless the text matters: cut and decode it elsewhere.",
     ),
     "max-tokens-lowered": _Code(

@@ -52,6 +52,8 @@ from llmcore.tracebacks import remove_own_frames
 
 MAX_ERROR_BYTES = 1024 * 1024
 """The most bytes that are read of an error body."""
+_ERROR_BODY_SECONDS = 5.0
+"""How long the body of an error is waited for, which servers send with its head."""
 
 _LINGERING_SECONDS = 0.05
 _LINGERING_BYTES = 64 * 1024
@@ -371,11 +373,14 @@ async def _reaches_end(chunks: Chunks) -> bool:
 
 
 async def response_error(exchange: Exchange, provider: str) -> LLMError:
-    """Return the error of an error response, after reading its body and closing it."""
+    """Return the error of an error response, after reading its body and closing it.
+
+    The status and headers suffice where the body breaks off or stalls.
+    """
     body = bytearray()
     chunks = exchange.chunks()
     try:
-        with contextlib.suppress(NetworkError):  # the status is sufficient
+        with contextlib.suppress(NetworkError), anyio.move_on_after(_ERROR_BODY_SECONDS):
             async for chunk in chunks:
                 body += chunk
                 if len(body) > MAX_ERROR_BYTES:

@@ -17,7 +17,7 @@ ToolInputEnd("c", '{"a":1}'), ToolCall("c", "f", {"a": 1})
 StepFinish(...)                          StepFinish(...)
 
 All emitted text can be encoded: the first half of a surrogate pair that a server cut in two is
-held until the second arrives, and a half without the other becomes U+FFFD.
+held until the second arrives, and a half without the other becomes U+FFFD, which is reported.
 
 The state is mutable, since it is updated once per token. It is private to one response.
 """
@@ -55,6 +55,9 @@ from llmcore.schema.usage import Usage, estimated_tokens
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
 """The code of the Diagnostic for an end event whose text differs from its deltas."""
 
+LONE_SURROGATES_REPLACED: Final = "lone-surrogates-replaced"
+"""The code of the Diagnostic for a segment with half a surrogate pair; also of requests."""
+
 MAX_PARTS: Final = 10_000
 """More parts in one step than this are an error: what a response costs to read stays bounded."""
 
@@ -85,7 +88,16 @@ class _Open:
     chunks: list[str] = field(factory=list)
     half: str = ""
     """The first half of a surrogate pair, not emitted yet."""
+    is_repaired: bool = False
+    """Whether a half without the other was replaced."""
     logprobs: list[TokenLogprob] = field(factory=list)
+
+    def whole(self, text: str) -> str:
+        """Return *text* with pairs joined, and U+FFFD for each half without the other."""
+        whole = replace_lone_surrogates(text)
+        if whole is not text and whole.count("\ufffd") > text.count("\ufffd"):
+            self.is_repaired = True
+        return whole
 
 
 class SegmentFold:
@@ -289,7 +301,16 @@ class SegmentFold:
         *given* is the text of its end event, which takes precedence if not empty.
         """
         streamed = "".join(opened.chunks)
-        complete = replace_lone_surrogates(given) or streamed + replace_lone_surrogates(opened.half)
+        complete = opened.whole(given) or streamed + opened.whole(opened.half)
+        if opened.is_repaired:
+            self._diagnostics.append(
+                Diagnostic(
+                    LONE_SURROGATES_REPLACED,
+                    opened.place,
+                    action="changed",
+                    message="halves of surrogate pairs without the other were read as U+FFFD",
+                )
+            )
         if complete.startswith(streamed):
             return complete, complete[len(streamed) :]
         self._diagnostics.append(
@@ -352,7 +373,7 @@ def _with_whole_characters(opened: _Open, event: DeltaEvent) -> Sequence[LLMEven
     """Return *event* with complete characters only; a trailing half is held in *opened*."""
     text = opened.half + event.text
     opened.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-    text = replace_lone_surrogates(text.removesuffix(opened.half))
+    text = opened.whole(text.removesuffix(opened.half))
     opened.chunks.append(text)
     if text == event.text:
         return (event,)

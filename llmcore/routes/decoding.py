@@ -417,6 +417,8 @@ _JSON_LINES: Final = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
 
 def _unreadable(data: bytes, error: Exception) -> StreamError:
     """Return the error for bytes that are not JSON, or JSON that our values cannot hold."""
+    if not data.strip() and isinstance(error, ValueError):
+        return StreamError("the response is empty", cause=error)
     text = data[:_QUOTED].decode("utf-8", "replace")
     if text.lstrip().startswith("<"):
         message = f"the server answered with a web page, not with JSON: check base_url: {text!r}"

@@ -53,6 +53,27 @@ def test_half_a_character_is_read_as_the_replacement_character(
     assert [d.code for d in usual.diagnostics].count("invalid-utf8-replaced") == 0
 
 
+@pytest.mark.parametrize("streaming", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize("column", IN_SSE, ids=lambda column: column.id)
+def test_half_a_surrogate_pair_is_read_as_the_replacement_character(
+    column: Column, streaming: bool
+) -> None:
+    """Once for each text that has one; pairs are joined."""
+    said = Said(text="Kaf@ og sm@r.")
+    whole = column.whole(said)
+    body = column.streamed(whole) if streaming else json.dumps(whole).encode()
+
+    response = read(column, body.replace(b"@", rb"\ud83d"), streaming=streaming)
+
+    assert response.text == "Kaf\ufffd og sm\ufffdr."
+    found = [d.path for d in response.diagnostics if d.code == "lone-surrogates-replaced"]
+    assert len(found) == 1
+    assert found[0].startswith("text[")
+    paired = read(column, body.replace(b"@", rb"\ud83d\ude00"), streaming=streaming)
+    assert paired.text == "Kaf\U0001f600 og sm\U0001f600r."
+    assert [d for d in paired.diagnostics if d.code == "lone-surrogates-replaced"] == []
+
+
 @pytest.mark.parametrize("body", [b"\xff\xfe no JSON", b'{"choices": ["\xff'])
 def test_what_is_not_json_with_the_replacement_character_either_is_an_error(body: bytes) -> None:
     with pytest.raises(StreamError, match="the response is not JSON"):

@@ -383,6 +383,13 @@ def _check_framing(scope: Scope) -> None:
             code="invalid_framing",
             headers=(("connection", "close"),),
         )
+    if headers.get("transfer-encoding", "chunked").strip().lower() != "chunked":
+        raise FrontError(
+            status=400,
+            message="the only transfer-encoding that is read is chunked",
+            code="invalid_framing",
+            headers=(("connection", "close"),),
+        )
 
 
 # -- browsers

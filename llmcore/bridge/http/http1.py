@@ -50,6 +50,8 @@ class _Connection(HttpToolsProtocol):
                 self._unwatch()
                 self.handle_websocket_upgrade()
                 return
+        except httptools.HttpParserCallbackError as error:  # its own text has no reason
+            self._refuse(400, f"the target of the request is not a path: {error.__context__}")
         except httptools.HttpParserError as error:
             self._refuse(400, str(error))
         if self._head_bytes > self.max_header_bytes:
@@ -60,6 +62,14 @@ class _Connection(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head = True
         self.scope[SCOPE_KEY] = self._client  # type: ignore[typeddict-unknown-key]
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a field of the head; leave those of a trailer out, which no proxy has checked.
+
+        RFC 9110, 6.5.1: only recipients that know a field may take it from a trailer for a header.
+        """
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head = False

@@ -192,7 +192,8 @@ def set_level(level: str) -> None:
 def is_unintended(record: logging.LogRecord) -> bool:
     """Return whether a record of uvicorn is logged.
 
-    Refused WebSockets, and responses cut because their client does not read them, are intended.
+    Refused WebSockets, those that are closed for a message that is not UTF-8, and responses cut
+    because their client does not read them, are intended.
     """
     return not record.getMessage().startswith(_INTENDED)
 
@@ -200,5 +201,6 @@ def is_unintended(record: logging.LogRecord) -> bool:
 _INTENDED: Final = (
     "Unsupported upgrade",
     "No supported WebSocket",
+    "Invalid UTF-8 sequence received",
     "ASGI callable returned without completing response",
 )

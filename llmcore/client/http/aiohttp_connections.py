@@ -34,6 +34,7 @@ MAX_FIELD_BYTES: Final = 64 * 1024
 """The most bytes of a header field or status line."""
 _MAX_CHUNKS: Final = 4096
 """Chunks of a body that wait to be read, beside the limit of their bytes."""
+_HEAD_END: Final = b"\r\n\r\n"
 _PROBE: Final = b"HTTP/1.1 299 probe\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -55,8 +56,11 @@ class _Content(StreamReader):
             self._protocol.pause_socket()
 
     async def readany(self) -> bytes:
-        """Return what has come, once there is any; empty at the end."""
-        if self._exception is not None:
+        """Return what has come, once there is any; empty at the end.
+
+        A body that broke off is read up to there, and then raises the reason.
+        """
+        if self._exception is not None and not self._buffer:
             raise self._exception
         while not self._buffer and not self._eof:
             await self._wait("readany")
@@ -83,6 +87,10 @@ class _Connection(ResponseHandler):
 
     Measured with aiohttp 3.14: the pool only checks whether an idle connection is open. The
     connection keeps reading while it is idle, and bytes read then would become the next response.
+
+    Also measured: a body whose framing is broken is waited for without an end; one without a length
+    ends where the connection is reset, as if that were its end; and a response whose head and
+    broken body come together is lost with its status.
     """
 
     _unread: Any = None
@@ -97,6 +105,32 @@ class _Connection(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         """Parse *data*. Anything that follows a response closes the connection."""
+        head_end = 0 if self._begun else data.find(_HEAD_END) + len(_HEAD_END)
+        if len(_HEAD_END) <= head_end < len(data):  # a fault after the head must not hide it
+            self._parse(data[:head_end])
+            data = data[head_end:]
+        self._parse(data)
+
+    def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
+        """Fail the response, and its body if that has begun."""
+        if exc_cause is None:
+            super().set_exception(exc)
+        else:
+            super().set_exception(exc, exc_cause)
+        self._fail_body(exc)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Fail the response that is being read, also one that may end with its connection."""
+        if isinstance(exc, OSError):
+            self._fail_body(aiohttp.ClientOSError(*exc.args))
+        super().connection_lost(exc)
+
+    def _fail_body(self, error: BaseException) -> None:
+        payload = self._payload
+        if payload is not None and not payload.is_eof() and payload.exception() is None:
+            payload.set_exception(error)
+
+    def _parse(self, data: bytes) -> None:
         if self._response_ended and data:
             self.abort()
             return
@@ -145,10 +179,8 @@ class _Connection(ResponseHandler):
         and with TLS for the server's reply, up to 30 seconds. A pending read of the body fails;
         otherwise it would never return.
         """
-        payload = self._payload
+        self._fail_body(aiohttp.ClientConnectionError("the connection was closed"))
         self.abort()
-        if payload is not None and not payload.is_eof() and payload.exception() is None:
-            payload.set_exception(aiohttp.ClientConnectionError("the connection was closed"))
 
     def _holds_more(self) -> bool:
         """Return whether the parser holds the beginning of a second response.
@@ -245,7 +277,9 @@ async def _exchanged(
     writer.set_eof()
     while True:
         message, content = await protocol.read()
-        if not 100 <= message.code < 200 or message.code == 101:
+        if message.code == 101:
+            raise NetworkError("the server changed to another protocol, without being asked to")
+        if not 100 <= message.code < 200:
             return message, content
 
 

@@ -24,7 +24,7 @@ from llmcore.client.http.aiohttp_connections import (
     PooledResponse,
     new_connector,
 )
-from llmcore.client.http.decompression import Inflated
+from llmcore.client.http.decompression import Inflated, compression_of
 from llmcore.client.http.errors import translate
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
 from llmcore.client.transport import Chunks
@@ -118,8 +118,8 @@ class AiohttpResponse:
 
     def chunks(self) -> Chunks:
         """Iterate over the body, decompressed. Closes the response when the iteration ends."""
-        encoding = self.headers.get("content-encoding", "").strip().lower()
-        return self._body if encoding in ("", "identity") else self._inflated(encoding)
+        encoding = compression_of(self.headers)
+        return self._inflated(encoding) if encoding else self._body
 
     async def _inflated(self, encoding: str) -> AsyncGenerator[bytes, None]:
         try:

@@ -1,7 +1,7 @@
 """Decompresses bodies incrementally, in pieces of bounded size."""
 
 import zlib
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, Iterator, Mapping
 from typing import Self
 
 MAX_PIECE_BYTES = 256 * 1024
@@ -9,6 +9,28 @@ MAX_PIECE_BYTES = 256 * 1024
 
 _GZIP = frozenset({"gzip", "x-gzip"})
 _KNOWN = _GZIP | {"deflate"}
+_COMPRESSIONS = _KNOWN | {
+    "br",
+    "zstd",
+    "compress",
+    "x-compress",
+    "dcb",
+    "dcz",
+    "exi",
+    "pack200-gzip",
+}
+"""Those among the content codings that IANA has registered (RFC 9110, 16.6.1)."""
+
+
+def compression_of(headers: Mapping[str, str]) -> str:
+    """Return how a body with *headers* is compressed, such as `gzip`; empty if it is not.
+
+    Names of other things than compressions are left out, as browsers and other clients do: servers
+    state `identity` beside another name, or the charset.
+    """
+    listed = headers.get("content-encoding", "").lower().split(",")
+    named = (name.strip() for name in listed)
+    return ", ".join(name for name in named if name in _COMPRESSIONS)
 
 
 class Inflated:

@@ -196,7 +196,8 @@ def _redirected(request: HttpRequest, location: str) -> HttpRequest:
         before, after = urlsplit(request.url), urlsplit(target)
         _ = after.port  # ValueError for a number that no port has
     except ValueError as error:
-        raise NetworkError("the redirect's target is not a URL", cause=error) from error
+        message = "the redirect's target is not a URL"
+        raise NetworkError(message, cause=error, retryable=False) from error
     if after.scheme not in ("http", "https"):
         raise NetworkError(f"redirected to {after.scheme}:, which is not HTTP", retryable=False)
     if before.scheme == "https" and after.scheme != "https":

@@ -16,7 +16,7 @@ import httpcore
 import httpx
 
 from llmcore.client.http import engine
-from llmcore.client.http.decompression import Inflated
+from llmcore.client.http.decompression import Inflated, compression_of
 from llmcore.client.http.errors import translate
 from llmcore.client.http.httpx_network import TrackedNetwork, TrackedStream, has_unread
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
@@ -297,8 +297,8 @@ class HttpxResponse:
         if getattr(self._native, "is_stream_consumed", False):  # by an event hook of the client
             return _Pieces((await self._native.aread(),))
         stream: Any = self._native.stream
-        encoding = self.headers.get("content-encoding", "").strip().lower()
-        return Inflated(stream, encoding) if encoding not in ("", "identity") else aiter(stream)
+        encoding = compression_of(self.headers)
+        return Inflated(stream, encoding) if encoding else aiter(stream)
 
     async def _release(self) -> None:
         """Return the connection to the pool, unless the server sent more than its response.

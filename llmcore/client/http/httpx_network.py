@@ -4,6 +4,7 @@ Measured with httpcore 1.0: closing a pool leaves connections open that are stil
 cancelling a TLS handshake leaves its socket open.
 """
 
+import contextlib
 import ssl
 from collections.abc import Iterable
 from typing import Any, Final
@@ -13,9 +14,16 @@ import httpcore
 import sniffio
 
 from llmcore.client.http import engine
+from llmcore.client.loop_task import LoopTask, new_scope
 
 _MAX_READ_BYTES: Final = 256 * 1024
 """The size of asyncio's reads, so that nothing is left over in anyio's buffer."""
+_LARGE_REQUEST_BYTES: Final = 64 * 1024
+"""Larger requests do not fit into the buffers of asyncio and the system at once."""
+_REFUSED_SECONDS: Final = 1.0
+"""How long a server that has answered is given to read the rest of a request."""
+_INFORMATIONAL: Final = b"HTTP/1.1 1"
+"""How a response begins that does not answer the request."""
 
 
 class TrackedStream(httpcore.AsyncNetworkStream):
@@ -41,6 +49,8 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         self.read_limit: float | None = None
         self._head = b""
         """The head of a request whose body is written next."""
+        self._early = b""
+        """The bytes that arrived while a request was being written."""
         opened.add(self)
 
     async def read(
@@ -49,6 +59,9 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         timeout: float | None = None,  # noqa: ASYNC109  (httpcore's interface)
     ) -> bytes:
         """Read available bytes."""
+        if self._early:
+            early, self._early = self._early, b""
+            return early
         limit = timeout if self.read_limit is None else self.read_limit
         return await self._inner.read(max(max_bytes, self._min_read), limit)
 
@@ -63,10 +76,38 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         """
         if self._head:
             buffer, self._head = self._head + buffer, b""
+            if len(buffer) > _LARGE_REQUEST_BYTES:
+                await self._write_while_reading(buffer, timeout)
+                return
         elif buffer[:5] == b"POST " and buffer[-4:] == b"\r\n\r\n":
             self._head = buffer
             return
         await self._inner.write(buffer, timeout)
+
+    async def _write_while_reading(self, request: bytes, timeout: float | None) -> None:  # noqa: ASYNC109
+        """Write *request*, and keep what arrives meanwhile for the next read.
+
+        A server may refuse a large request before it has read it. On asyncio the response would be
+        lost once the server closes the connection; and one that reads no further without closing
+        it would be waited for. Raises WriteError for these, after which httpcore reads the
+        response.
+        """
+        sending = new_scope()
+
+        async def read() -> None:
+            with contextlib.suppress(httpcore.ReadError):  # the next read raises it, too
+                self._early = await self._inner.read(_MAX_READ_BYTES, None)
+            if self._early and not self._early.startswith(_INFORMATIONAL):
+                sending.deadline = anyio.current_time() + _REFUSED_SECONDS
+
+        reader = LoopTask(read)
+        try:
+            with sending:
+                await self._inner.write(request, timeout)
+        finally:
+            await reader.stop()
+        if sending.cancelled_caught:
+            raise httpcore.WriteError("the server has answered, and does not read the request")
 
     async def aclose(self) -> None:
         """Close the connection. Idempotent."""

@@ -209,6 +209,26 @@ def test_states_are_bounded_by_size_and_age() -> None:
     assert states.get("one", "call_2") is None
 
 
+def test_what_is_not_kept_for_want_of_space_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A state that is too large each time, and once in an hour that older ones are deleted."""
+    now = [0.0]
+    states = CallStates(max_bytes=25, clock=lambda: now[0])
+    caplog.set_level("WARNING", logger="llmcore.bridge")
+
+    states.put("one", {"call": "x" * 1_100_000})
+    assert [record.getMessage() for record in caplog.records] == ["call_state_too_large"]
+    caplog.clear()
+    for number in range(8):
+        states.put("one", {f"call_{number}": "x" * 10})
+    assert [record.getMessage() for record in caplog.records] == ["call_states_full"]
+    now[0] += 3600
+    states.put("one", {"call_8": "x" * 10})
+    assert [record.getMessage() for record in caplog.records] == ["call_states_full"] * 2
+    now[0] += 1e6
+    states.put("one", {"call_9": "x" * 10})
+    assert len(caplog.records) == 2
+
+
 def test_sealed_state_never_reaches_an_upstream_of_the_same_api() -> None:
     """A conversation that began on Claude and moves to a Chat server is translated."""
     first: dict[str, Any] = {"role": "user", "content": "Hi"}

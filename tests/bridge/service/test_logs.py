@@ -113,14 +113,24 @@ def test_a_program_that_logs_its_own_way_keeps_it() -> None:
     assert "mine: listening" not in done.stderr
 
 
-def test_a_response_that_its_client_does_not_read_is_no_error_of_the_server(
-    capfd: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    "intended",
+    [
+        "ASGI callable returned without completing response.",
+        "Invalid UTF-8 sequence received from client.",
+    ],
+)
+def test_a_clients_fault_is_no_error_of_the_server(
+    intended: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """uvicorn reports it as one; faults of its own are still logged."""
+    """uvicorn reports it as one: a response that is not read, or a message that is not UTF-8.
+
+    Faults of its own are still logged.
+    """
     logger = logging.Logger("uvicorn.error")
     logger.addHandler(logging.StreamHandler(sys.stderr))
     logger.addFilter(is_unintended)
-    logger.error("ASGI callable returned without completing response.")
+    logger.error(intended)
     logger.error("Exception in ASGI application")
 
     assert capfd.readouterr().err == "Exception in ASGI application\n"

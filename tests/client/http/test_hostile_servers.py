@@ -2,10 +2,7 @@
 
 import gc
 import socket
-import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -30,6 +27,7 @@ from tests.support.servers.loopback import (
     model_at,
     serve,
 )
+from tests.support.servers.raw_http import Raw, raw, response
 from tests.support.servers.tls_loopback import Authority, new_authority
 from tests.support.waiting import until
 
@@ -41,88 +39,6 @@ JSON = {"content-type": "application/json"}
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return new_authority(tmp_path_factory.mktemp("ca"))
-
-
-def response(text: str, *, chunked: bool = False) -> bytes:
-    """Return a whole HTTP response that says *text*."""
-    body = chat_whole(text)
-    if chunked:
-        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked"
-        return b"%b\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (head, len(body), body)
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d" % len(body)
-    return head + b"\r\n\r\n" + body
-
-
-class Raw:
-    """Answers each request with bytes of its choice; remembers which connection it came over."""
-
-    def __init__(self, first: list[bytes | float], context: ssl.SSLContext | None) -> None:
-        self.first = first
-        """The response to the first request of the first connection."""
-        self.first_is_sent = threading.Event()
-        self.requests: list[int] = []
-        self.context = context
-        self.connections: list[socket.socket] = []
-        self.socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        scheme = "http" if self.context is None else "https"
-        return f"{scheme}://127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            self.connections.append(connection)
-            number = len(self.connections)
-            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
-
-    def _serve(self, connection: socket.socket, number: int) -> None:
-        try:
-            if self.context is not None:
-                connection = self.context.wrap_socket(connection, server_side=True)
-            with connection:
-                while self._read(connection):
-                    self.requests.append(number)
-                    if len(self.requests) == 1:
-                        for piece in self.first:
-                            if isinstance(piece, bytes):
-                                connection.sendall(piece)
-                            else:
-                                threading.Event().wait(piece)
-                        self.first_is_sent.set()
-                    else:
-                        connection.sendall(response("second"))
-        except OSError:
-            return
-
-    @staticmethod
-    def _read(connection: socket.socket) -> bool:
-        data = b""
-        while b"\r\n\r\n" not in data:
-            piece = connection.recv(65536)
-            if not piece:
-                return False
-            data += piece
-        head, _, body = data.partition(b"\r\n\r\n")
-        lines = [line.partition(b":") for line in head.lower().split(b"\r\n")]
-        length = next(int(value) for name, _, value in lines if name == b"content-length")
-        while len(body) < length:
-            body += connection.recv(65536)
-        return True
-
-
-@contextmanager
-def raw(*first: bytes | float, context: ssl.SSLContext | None = None) -> Iterator[Raw]:
-    server = Raw(list(first), context)
-    try:
-        yield server
-    finally:
-        server.socket.close()
 
 
 POISON = response("POISON")
