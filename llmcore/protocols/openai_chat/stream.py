@@ -167,7 +167,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     """Return the state after *chunk*, and the events to emit."""
     if chunk is _DONE:
         return replace(state, info=replace(state.info, done=True)), ()
-    if not state.info.started and "choices" not in chunk and not chunk.get("error"):
+    if not (state.info.started or "choices" in chunk or chunk.get("error") or is_own(chunk)):
         foreign = foreign_document(chunk, API_NAME)
         if foreign is not None:
             return state, (ErrorEvent(foreign),)

@@ -181,7 +181,7 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
         error = error_from_body(provider=state.context.provider or None, body=event)
         return fail(state, error, events), events
     handler = _HANDLERS.get(type_) if isinstance(type_, str) else None
-    if handler is None and not state.info.started:
+    if handler is None and not state.info.started and not is_own(event):
         foreign = foreign_document(event, API_NAME)
         if foreign is not None:
             return fail(state, foreign, events), events

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from llmcore.protocols import openai_chat, openai_responses
+from llmcore.protocols.failures import error_body
 from llmcore.protocols.protocol import Protocol
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
@@ -78,6 +79,25 @@ def test_the_first_frame_of_another_api_is_named_and_not_retryable(
     assert isinstance(failed, ErrorEvent)
     assert "this server answers as" in failed.error.message
     assert not failed.error.retryable
+
+
+@pytest.mark.parametrize(
+    ("protocol", "frame"),
+    [
+        (openai_chat.protocol, {"object": "chat.completion.chunk", "usage": chat.USAGE}),
+        (openai_responses.protocol, {"type": "response.of_tomorrow"}),
+    ],
+    ids=["Chat Completions", "Responses"],
+)
+def test_a_first_frame_of_the_own_api_loads_no_other_protocol(
+    protocol: Protocol[Any, Any, Any], frame: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Importing the others takes as long as many frames do."""
+    monkeypatch.setattr(error_body, "protocol_by_id", pytest.fail)
+
+    _, events = protocol.stream.step(protocol.stream.initial(chat.ASKED), frame)
+
+    assert not any(isinstance(event, ErrorEvent) for event in events)
 
 
 def test_an_error_of_another_api_stays_that_error() -> None:
