@@ -20,7 +20,7 @@ END: Final = "<!-- end of signatures -->\n"
 SHOWN: Final = {
     "llmcore.protocols.protocol": (
         "FramingId Frame Protocol BodyBuilder Built collect_diagnostics StreamMachine FastReader "
-        "TokenCounting"
+        "TokenCounting CacheMark"
     ),
     "llmcore.schema.diagnostics": "Diagnostics",
     "llmcore.protocols.history.clean": "HistoryPolicy LoweringTarget native_provider_ids",

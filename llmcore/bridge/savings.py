@@ -24,10 +24,7 @@ from llmcore.client.middleware.cache_key import cache_key
 from llmcore.client.middleware.cached_events import Recording, unpacked
 from llmcore.client.middleware.target import ModelChoice
 from llmcore.fronts.front import ClientRequest
-from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
-from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.protocols.protocol import Protocol
+from llmcore.protocols.protocol import CacheMark, Protocol, protocol_by_id
 from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
@@ -45,15 +42,7 @@ CACHE_HEADER: Final = "x-openbridge-cache"
 MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 """Responses whose events take more bytes of JSON are not stored."""
 _KEPT_REASONS: Final = frozenset({"stop", "length", "tool_calls"})
-_BEDROCK: Final = "bedrock-converse"
 _KEY_CHARS: Final = 32
-_NATIVE_MARKS: Final[Mapping[str, bytes]] = {
-    MESSAGES: b'"cache_control"',
-    _BEDROCK: b'"cachePoint"',
-    CHAT: b'"prompt_cache_key"',
-    RESPONSES: b'"prompt_cache_key"',
-}
-"""The field of a marked request, by the protocol of its upstream."""
 
 # -- the response cache
 
@@ -194,31 +183,37 @@ def with_prompt_cache_marks(
     beginning (https://developers.openai.com/api/docs/guides/prompt-caching), read November 2026.
     Models and servers that take no such marks get none.
     """
+    mark = protocol_by_id(front_id).cache_mark
     protocol = model.route.protocol if isinstance(model.route, Route) else None
-    if protocol is None:
+    native = None if protocol is None else protocol.cache_mark
+    if protocol is None or mark is None or native is None or mark.kind != native.kind:
         return request, ()
-    to_anthropic = front_id == MESSAGES and protocol.id in (MESSAGES, _BEDROCK)
-    to_openai = front_id in (CHAT, RESPONSES) and protocol.id in (CHAT, RESPONSES)
-    if not (to_anthropic or to_openai) or not _takes_marks(protocol, model.id, model.provider):
+    if not _takes_marks(protocol, native, model.id, model.provider):
         return request, ()
-    if to_anthropic and b'"cache_control"' not in json.dumps(request.body):
-        return _with_mark(request, "cache_control", {"type": "ephemeral"})
-    if to_openai and request.body.get("prompt_cache_key") is None:
-        return _with_mark(request, "prompt_cache_key", _conversation_key(request.body, owner))
+    if mark.kind == "breakpoint" and not _has(request.body, mark):
+        return _with_mark(request, mark.field, {"type": "ephemeral"})
+    if mark.kind == "key" and request.body.get(mark.field) is None:
+        return _with_mark(request, mark.field, _conversation_key(request.body, owner))
     return request, ()
 
 
 @lru_cache(maxsize=256)
-def _takes_marks(protocol: Protocol[Any, Any, Any], model_id: str, provider: str) -> bool:
+def _takes_marks(
+    protocol: Protocol[Any, Any, Any], mark: CacheMark, model_id: str, provider: str
+) -> bool:
     """Return whether requests to a model are sent with the marks that they ask for."""
     asking = LLMRequest(
         model=Model(model_id, provider),
         messages=(Message.user("?"),),
         cache=CachePolicy(key="?"),
     )
-    mark = _NATIVE_MARKS[protocol.id]
     built = protocol.body.build(asking, False)
-    return built.map(lambda made: mark in json.dumps(made.body)).value_or(False)
+    return built.map(lambda made: _has(made.body, mark)).value_or(False)
+
+
+def _has(body: JsonObject, mark: CacheMark) -> bool:
+    """Return whether a body has the field of *mark* in any place."""
+    return f'"{mark.field}"'.encode() in json.dumps(body)
 
 
 def _with_mark(request: ClientRequest, name: str, value: Any) -> Marked:

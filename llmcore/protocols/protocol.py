@@ -111,6 +111,16 @@ class TokenCounting:
         return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
+@frozen
+class CacheMark:
+    """The field by which a request asks the server to cache its prompt."""
+
+    kind: Literal["breakpoint", "key"]
+    """Whether the field marks the end of what is cached, or names what shares a cache."""
+    field: str
+    """The name of the field."""
+
+
 @frozen(kw_only=True)
 class ResumeRequest:
     """A GET request for the rest of a response, relative to the API's base URL."""
@@ -216,6 +226,8 @@ class Protocol(Generic[Body_co, Event, State]):
     """`gen_ai.operation.name` of OpenTelemetry's conventions."""
     count_tokens: TokenCounting | None = None
     """How its servers count the tokens of a request, where they do."""
+    cache_mark: CacheMark | None = None
+    """How its requests ask for the cache of prompts, where they do."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()
     """Hosted tools that need no client and no configuration there."""
     native_tools: bool = True

@@ -25,7 +25,13 @@ from llmcore.protocols.anthropic_messages.names import (
     MessagesBody,
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
+from llmcore.protocols.protocol import (
+    BodyBuilder,
+    CacheMark,
+    Protocol,
+    StreamMachine,
+    TokenCounting,
+)
 
 
 def make(
@@ -54,6 +60,7 @@ def make(
         advice="use Anthropic(base_url=...)",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
+        cache_mark=CacheMark("breakpoint", "cache_control"),
         count_tokens=TokenCounting(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),

@@ -21,7 +21,13 @@ from llmcore.protocols.bedrock_converse.names import (
     ConverseBody,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
+from llmcore.protocols.protocol import (
+    BodyBuilder,
+    CacheMark,
+    Protocol,
+    StreamMachine,
+    TokenCounting,
+)
 
 protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     id=PROTOCOL_ID,
@@ -31,6 +37,7 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     metadata_key=METADATA_KEY,
     tool_names=TOOL_NAMES,
     framings=("aws-event-stream", "sse", "ndjson"),
+    cache_mark=CacheMark("breakpoint", "cachePoint"),
     count_tokens=TokenCounting(
         endpoint="/converse",
         target="/count-tokens",

@@ -29,7 +29,13 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.openai_chat.stream import fast_reader
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
+from llmcore.protocols.protocol import (
+    BodyBuilder,
+    CacheMark,
+    Protocol,
+    StreamMachine,
+    TokenCounting,
+)
 from llmcore.schema.json import NativeObject
 
 _COUNTING = TokenCounting(endpoint="/chat/completions", target="/chat/completions/input_tokens")
@@ -46,6 +52,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
         advice="use OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
+        cache_mark=CacheMark("key", "prompt_cache_key"),
         count_tokens=_COUNTING if dialect.counts_tokens else None,
         body=BodyBuilder(
             build=partial(body.from_request, dialect=dialect), optional=OPTIONAL_PARAMETERS

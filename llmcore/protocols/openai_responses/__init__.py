@@ -34,7 +34,13 @@ from llmcore.protocols.openai_responses.names import (
 )
 from llmcore.protocols.openai_responses.state import ResponsesState
 from llmcore.protocols.openai_responses.stream import fast_reader
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
+from llmcore.protocols.protocol import (
+    BodyBuilder,
+    CacheMark,
+    Protocol,
+    StreamMachine,
+    TokenCounting,
+)
 from llmcore.schema.json import NativeObject
 
 
@@ -51,6 +57,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
         advice="use OpenAI(...).responses(model)",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
+        cache_mark=CacheMark("key", "prompt_cache_key"),
         count_tokens=TokenCounting(
             endpoint="/responses", target="/responses/input_tokens", fields=body.COUNTED
         ),
