@@ -21,7 +21,7 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `bridge`: OpenBridge, the gateway
 - `cli`: the commands `llmcore` and `openbridge`
 
-Five modules at the root import nothing else: `lazy_names` (names imported on first use),
+Five modules at the root import nothing at first: `lazy_names` (names imported on first use),
 `names_in_modules` (public names that are not here), `version`, `forking` (locks and warnings for
 processes that fork) and `tracebacks` (what they show of an error). `__main__` runs the
 command `llmcore`.
@@ -32,7 +32,7 @@ so `import llmcore` itself loads no HTTP library and no provider. After changing
 """
 
 from llmcore.lazy_names import lazy_names
-from llmcore.names_in_modules import NAMES_IN_MODULES
+from llmcore.names_in_modules import names_in_modules
 from llmcore.version import VERSION
 
 __version__ = VERSION
@@ -87,5 +87,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.schema.usage": "Usage",
         "llmcore.sessions.sqlite_store": "SQLiteStore",
     },
-    NAMES_IN_MODULES,
+    names_in_modules,
 )

@@ -10,7 +10,9 @@ from importlib import import_module
 
 
 def lazy_names(
-    package: str, names_of: Mapping[str, str], in_modules: Mapping[str, str] | None = None
+    package: str,
+    names_of: Mapping[str, str],
+    in_modules: Callable[[], Mapping[str, str]] = dict[str, str],
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` for *package*.
 
@@ -20,12 +22,11 @@ def lazy_names(
     *in_modules*, the nearest name otherwise.
     """
     module_of = _modules(names_of)
-    elsewhere = _modules(in_modules or {})
     exported = sorted(module_of)
 
     def get(name: str) -> object:
         if name not in module_of:
-            hint = _hint(package, name, module_of, elsewhere)
+            hint = _hint(package, name, module_of, in_modules)
             if hint and _is_from_import(f"{package}.{name}"):
                 raise ImportError(f"cannot import name {name!r} from {package!r}{hint}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
@@ -84,7 +85,10 @@ _OTHER_NAMES = {
 
 
 def _hint(
-    package: str, name: str, exported: Mapping[str, str], elsewhere: Mapping[str, str]
+    package: str,
+    name: str,
+    exported: Mapping[str, str],
+    in_modules: Callable[[], Mapping[str, str]],
 ) -> str:
     """Return where *name* or the name that is meant by it is, as the end of an error, or ""."""
     if name.startswith("_"):  # looked up by Python and its tools
@@ -92,6 +96,7 @@ def _hint(
     parent = package.rpartition(".")[0]
     if name in getattr(sys.modules.get(parent), "__all__", ()):
         return f": use `from {parent} import {name}`"
+    elsewhere = _modules(in_modules())
     if name in elsewhere:
         return f": use `from {elsewhere[name]} import {name}`"
     import difflib  # not needed otherwise

@@ -1,12 +1,28 @@
 """Public names that are imported from their modules, such as providers that few programs use.
 
-The table is read for error messages: `from llmcore import Groq` raises an ImportError that names
+They are read for error messages: `from llmcore import Groq` raises an ImportError that names
 the module of `Groq`. The names at the front door are in `llmcore/__init__.py`.
 """
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Final
 
-NAMES_IN_MODULES: Final = {
+
+def names_in_modules() -> Mapping[str, str]:
+    """Return the names of each module, separated by spaces: the table's, and all providers."""
+    from llmcore import __all__ as front_door
+    from llmcore.routes.providers import LISTED  # `import llmcore` loads none
+
+    names = defaultdict(list, {module: names.split() for module, names in _NAMES.items()})
+    for entry in LISTED.values():
+        module, _, name = entry.home.partition(":")
+        if name not in front_door:
+            names[module].append(name)
+    return {module: " ".join(sorted(names[module])) for module in sorted(names)}
+
+
+_NAMES: Final = {
     "llmcore.catalog.cost": "cost_of",
     "llmcore.catalog.estimate": "RequestEstimate",
     "llmcore.catalog.lookup": "get_latest_model get_model_info",
@@ -41,22 +57,12 @@ NAMES_IN_MODULES: Final = {
     "llmcore.protocols.openai_chat.models": "ChatDialect",
     "llmcore.routes.anthropic": "AnthropicCompatible",
     "llmcore.routes.auth": "Auth",
-    "llmcore.routes.chat_providers": (
-        "Baseten Cerebras DeepInfra DeepSeek Fireworks Groq HuggingFace Mistral Moonshot "
-        "Perplexity Together ZAI"
-    ),
-    "llmcore.routes.chat_servers": "LMStudio LlamaCpp VLLM",
-    "llmcore.routes.cloudflare": "CloudflareAIGateway CloudflareWorkersAI",
     "llmcore.routes.defaults": "ModelLimits RouteDefaults",
     "llmcore.routes.endpoint": "Endpoint",
     "llmcore.routes.framing": "Framing",
-    "llmcore.routes.github_copilot": "GithubCopilot",
     "llmcore.routes.openrouter": "OpenRouterRouting",
     "llmcore.routes.provider": "Provider",
-    "llmcore.routes.retrieval": "Cohere Jina Voyage",
     "llmcore.routes.route": "PreparedRequest Route",
-    "llmcore.routes.vertex": "Vertex",
-    "llmcore.routes.xai": "XAI",
     "llmcore.schema.audio": (
         "SpeechRequest SpeechResponse TimedText TranscriptionRequest TranscriptionResponse"
     ),

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from llmcore.names_in_modules import NAMES_IN_MODULES
+from llmcore.names_in_modules import names_in_modules
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "reference" / "names.md"
 _TABLE: Final = re.compile(r"(<!-- table: .* -->\n).*(<!-- end of the table -->)", re.DOTALL)
@@ -19,7 +19,7 @@ def with_table(page: str) -> str:
     """Return *page* with the table of today."""
     rows = [
         f"| `{module}` | {', '.join(f'`{name}`' for name in names.split())} |"
-        for module, names in NAMES_IN_MODULES.items()
+        for module, names in names_in_modules().items()
     ]
     table = "\n".join(["| module | names |", "| --- | --- |", *rows, ""])
     return _TABLE.sub(lambda match: match[1] + table + match[2], page)

@@ -30,7 +30,7 @@ from griffe import (
 import llmcore
 import llmcore.testing
 from llmcore.generation.signatures import setting_meanings
-from llmcore.names_in_modules import NAMES_IN_MODULES
+from llmcore.names_in_modules import names_in_modules
 
 _PARAMETERS: Final = Path(__file__).with_name("parameters.txt")
 _ATTRS = frozenset({"frozen", "define", "attrs.frozen", "attrs.define"})
@@ -39,7 +39,7 @@ _AS_TWIN = frozenset({"with_parameters_of", "method_with_parameters_of"})
 _PUBLIC: Final = frozenset(
     {
         *llmcore.__all__,
-        *(name for names in NAMES_IN_MODULES.values() for name in names.split()),
+        *(name for names in names_in_modules().values() for name in names.split()),
         *llmcore.testing.__all__,
     }
 )

@@ -12,7 +12,7 @@ from attrs import evolve
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_names import NAMES_ELSEWHERE, PROVIDER_ALIASES
 from llmcore.client.configured_models import ConfiguredProviders
-from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry, split_api
+from llmcore.routes.providers import LISTED, RETRIEVAL_PROVIDERS, ProviderEntry, split_api
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.hints import shown_kind
 
@@ -27,7 +27,7 @@ def provider_entries() -> tuple[ProviderEntry, ...]:
     Those of a package that is installed later are found by the next process.
     Raises ConfigurationError for an invalid entry point.
     """
-    entries = {entry.id: entry for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)}
+    entries = dict(LISTED)
     points = entry_points(group=ENTRY_POINT_GROUP)
     for point in sorted(points, key=lambda point: (point.name, point.value)):
         entry = _loaded(point)

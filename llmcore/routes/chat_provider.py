@@ -23,6 +23,7 @@ from llmcore.routes.base_url import BaseUrlVariable, checked_base_url
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.provider import ConfigurableProvider
+from llmcore.routes.providers import LISTED
 from llmcore.routes.route import Route
 from llmcore.schema.model import Model
 
@@ -43,6 +44,19 @@ class Profile:
     """Whether a key is required."""
     dialect: ChatDialect = COMPATIBLE
     headers: Mapping[str, str] = field(factory=dict)
+
+    @classmethod
+    def of_listed(cls, id: str, *, base_url: str, dialect: ChatDialect = COMPATIBLE) -> "Profile":
+        """Return the profile of a provider in the table, which has its variables."""
+        entry = LISTED[id]
+        return cls(
+            id=id,
+            base_url=base_url,
+            base_url_variable=entry.base_url_variable,
+            key_variables=entry.key_variables,
+            needs_key=entry.needs_key,
+            dialect=dialect,
+        )
 
     @property
     def auth(self) -> Auth:

@@ -25,10 +25,9 @@ class Baseten(ChatProvider):
     BASETEN_API_KEY.
     """
 
-    profile = Profile(
-        id="baseten",
+    profile = Profile.of_listed(
+        "baseten",
         base_url="https://inference.baseten.co/v1",
-        key_variables=("BASETEN_API_KEY",),
         dialect=evolve(COMPATIBLE, audio_formats=frozenset({"wav", "mp3"})),
     )
 
@@ -41,10 +40,9 @@ class Cerebras(ChatProvider):
     https://pypi.org/project/cerebras-cloud-sdk/1.91.0/ (`types/chat`). Key: CEREBRAS_API_KEY.
     """
 
-    profile = Profile(
-        id="cerebras",
+    profile = Profile.of_listed(
+        "cerebras",
         base_url="https://api.cerebras.ai/v1",
-        key_variables=("CEREBRAS_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             max_tokens_field="max_completion_tokens",
@@ -70,10 +68,9 @@ class DeepInfra(ChatProvider):
     DEEPINFRA_API_KEY, or DEEPINFRA_TOKEN.
     """
 
-    profile = Profile(
-        id="deepinfra",
+    profile = Profile.of_listed(
+        "deepinfra",
         base_url="https://api.deepinfra.com/v1/openai",
-        key_variables=("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
         dialect=evolve(
             COMPATIBLE,
             strict_tools=False,
@@ -96,10 +93,9 @@ class DeepSeek(ChatProvider):
     Key: DEEPSEEK_API_KEY.
     """
 
-    profile = Profile(
-        id="deepseek",
+    profile = Profile.of_listed(
+        "deepseek",
         base_url="https://api.deepseek.com",
-        key_variables=("DEEPSEEK_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             response_formats=frozenset({"json"}),  # no json_schema: .../guides/json_mode
@@ -130,10 +126,9 @@ class Fireworks(ChatProvider):
     FIREWORKS_API_KEY.
     """
 
-    profile = Profile(
-        id="fireworks",
+    profile = Profile.of_listed(
+        "fireworks",
         base_url="https://api.fireworks.ai/inference/v1",
-        key_variables=("FIREWORKS_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             names=False,
@@ -156,10 +151,9 @@ class Groq(ChatProvider):
     {"reasoning_format": "parsed"}}`.
     """
 
-    profile = Profile(
-        id="groq",
+    profile = Profile.of_listed(
+        "groq",
         base_url="https://api.groq.com/openai/v1",
-        key_variables=("GROQ_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             max_tokens_field="max_completion_tokens",
@@ -188,10 +182,9 @@ class HuggingFace(ChatProvider):
     https://pypi.org/project/huggingface-hub/2.4.0/ (`chat_completion`). Key: HF_TOKEN.
     """
 
-    profile = Profile(
-        id="huggingface",
+    profile = Profile.of_listed(
+        "huggingface",
         base_url="https://router.huggingface.co/v1",
-        key_variables=("HF_TOKEN",),
         dialect=evolve(
             COMPATIBLE,
             strict_tools=False,
@@ -214,10 +207,9 @@ class Mistral(ChatProvider):
     Fields it does not know are errors ("Extra inputs are not permitted"). Key: MISTRAL_API_KEY.
     """
 
-    profile = Profile(
-        id="mistral",
+    profile = Profile.of_listed(
+        "mistral",
         base_url="https://api.mistral.ai/v1",
-        key_variables=("MISTRAL_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             system_messages="demote",  # none may follow an assistant or tool message
@@ -254,10 +246,9 @@ class Moonshot(ChatProvider):
     https://platform.kimi.ai/docs/guide/use-partial-mode-feature-of-kimi-api. Key: MOONSHOT_API_KEY.
     """
 
-    profile = Profile(
-        id="moonshot",
+    profile = Profile.of_listed(
+        "moonshot",
         base_url="https://api.moonshot.ai/v1",
-        key_variables=("MOONSHOT_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             max_tokens_field="max_completion_tokens",
@@ -294,10 +285,9 @@ class Perplexity(ChatProvider):
     https://docs.perplexity.ai/faq/faq. Key: PERPLEXITY_API_KEY.
     """
 
-    profile = Profile(
-        id="perplexity",
+    profile = Profile.of_listed(
+        "perplexity",
         base_url="https://api.perplexity.ai",
-        key_variables=("PERPLEXITY_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             system_messages="lift",  # after the system messages, the two sides must take turns
@@ -322,10 +312,9 @@ class Together(ChatProvider):
     https://docs.together.ai/docs/inference/responses-api (addresses). Key: TOGETHER_API_KEY.
     """
 
-    profile = Profile(
-        id="together",
+    profile = Profile.of_listed(
+        "together",
         base_url="https://api.together.ai/v1",
-        key_variables=("TOGETHER_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             videos=True,
@@ -349,11 +338,9 @@ class ZAI(ChatProvider):
     https://docs.z.ai/guides/capabilities/function-calling. Key: ZAI_API_KEY.
     """
 
-    profile = Profile(
-        id="zai",
+    profile = Profile.of_listed(
+        "zai",
         base_url="https://api.z.ai/api/paas/v4",
-        base_url_variable="ZAI_BASE_URL",
-        key_variables=("ZAI_API_KEY",),
         dialect=evolve(
             COMPATIBLE,
             names=False,

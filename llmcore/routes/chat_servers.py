@@ -17,12 +17,9 @@ class LlamaCpp(ChatProvider):
     where the server asks for one: LLAMA_API_KEY.
     """
 
-    profile = Profile(
-        id="llamacpp",
+    profile = Profile.of_listed(
+        "llamacpp",
         base_url="http://localhost:8080/v1",
-        base_url_variable="LLAMACPP_BASE_URL",
-        key_variables=("LLAMA_API_KEY",),
-        needs_key=False,
         dialect=evolve(
             COMPATIBLE,
             audio_formats=frozenset({"wav", "mp3", "flac"}),
@@ -44,12 +41,9 @@ class LMStudio(ChatProvider):
     object). Key, where the server asks for one: LM_API_TOKEN.
     """
 
-    profile = Profile(
-        id="lmstudio",
+    profile = Profile.of_listed(
+        "lmstudio",
         base_url="http://localhost:1234/v1",
-        base_url_variable="LMSTUDIO_BASE_URL",
-        key_variables=("LM_API_TOKEN",),
-        needs_key=False,
         dialect=evolve(
             COMPATIBLE,
             image_urls=False,  # "'url' field must be a base64 encoded image"
@@ -71,12 +65,9 @@ class Ollama(ChatProvider):
     OLLAMA_API_KEY.
     """
 
-    profile = Profile(
-        id="ollama",
+    profile = Profile.of_listed(
+        "ollama",
         base_url="http://localhost:11434/v1",
-        base_url_variable="OLLAMA_BASE_URL",
-        key_variables=("OLLAMA_API_KEY",),
-        needs_key=False,
         dialect=evolve(
             COMPATIBLE,
             names=False,  # of tools only
@@ -104,12 +95,9 @@ class VLLM(ChatProvider):
     `renderers/chat_utils`). Key, where the server asks for one: VLLM_API_KEY.
     """
 
-    profile = Profile(
-        id="vllm",
+    profile = Profile.of_listed(
+        "vllm",
         base_url="http://localhost:8000/v1",
-        base_url_variable="VLLM_BASE_URL",
-        key_variables=("VLLM_API_KEY",),
-        needs_key=False,
         dialect=evolve(
             COMPATIBLE,
             max_tokens_field="max_completion_tokens",

@@ -28,7 +28,7 @@ DIALECT = evolve(
     constrained_tools=True,  # small models call tools of their own accord only by luck
     reasoning_effort="none",
 )
-PROFILE = Profile(id="local", base_url="http://local/v1", dialect=DIALECT)
+PROFILE = Profile.of_listed("local", base_url="http://local/v1", dialect=DIALECT)
 
 
 @frozen(init=False)

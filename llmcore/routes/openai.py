@@ -25,11 +25,9 @@ from llmcore.routes.transport_spec import WebSocket
 from llmcore.schema.json import present
 from llmcore.schema.model import Model
 
-PROFILE: Final = Profile(
-    id="openai",
+PROFILE: Final = Profile.of_listed(
+    "openai",
     base_url="https://api.openai.com/v1",
-    base_url_variable="OPENAI_BASE_URL",
-    key_variables=("OPENAI_API_KEY",),
     dialect=OPENAI,
 )
 

@@ -113,11 +113,9 @@ class OpenRouter(ChatProvider):
     The key is `api_key`, or else that of OPENROUTER_API_KEY. Documents: https://openrouter.ai/docs.
     """
 
-    profile = Profile(
-        id=PROVIDER,
+    profile = Profile.of_listed(
+        PROVIDER,
         base_url="https://openrouter.ai/api/v1",
-        base_url_variable="OPENROUTER_BASE_URL",
-        key_variables=("OPENROUTER_API_KEY",),
         dialect=DIALECT,
     )
 

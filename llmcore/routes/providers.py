@@ -358,6 +358,9 @@ RETRIEVAL_PROVIDERS: Final = (
 )
 """Providers of embeddings and rankings alone, which come after those that generate."""
 
+LISTED: Final = {entry.id: entry for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)}
+"""All of them by their ids."""
+
 _APIS: Final = ("chat", "responses-websocket", "responses", "messages", "invoke")
 """The APIs that the name of a provider may end with; facades have a method for each."""
 _APIS_OF_PROTOCOLS: Final = {
@@ -381,7 +384,7 @@ def model_over(provider: Facade, api: str, model_id: str) -> Model | None:
     return None if method is None else cast("Model", method(model_id))
 
 
-_OPTION_KEYS: Final = {entry.id for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)} | {"gemini"}
+_OPTION_KEYS: Final = LISTED.keys() | {"gemini"}
 
 
 def unknown_option_keys(request: LLMRequest, *own: str) -> Iterator[Diagnostic]:

@@ -117,22 +117,19 @@ class Cohere(RetrievalProvider):
     `https://api.cohere.ai/compatibility/v1`.
     """
 
-    profile = Profile(
-        id="cohere",
+    profile = Profile.of_listed(
+        "cohere",
         base_url="https://api.cohere.com",
-        key_variables=("COHERE_API_KEY", "CO_API_KEY"),
     )
 
 
 class Voyage(RetrievalProvider):
     """Voyage AI. Key: VOYAGE_API_KEY."""
 
-    profile = Profile(
-        id="voyage", base_url="https://api.voyageai.com/v1", key_variables=("VOYAGE_API_KEY",)
-    )
+    profile = Profile.of_listed("voyage", base_url="https://api.voyageai.com/v1")
 
 
 class Jina(RetrievalProvider):
     """Jina AI. Key: JINA_API_KEY."""
 
-    profile = Profile(id="jina", base_url="https://api.jina.ai/v1", key_variables=("JINA_API_KEY",))
+    profile = Profile.of_listed("jina", base_url="https://api.jina.ai/v1")

@@ -68,10 +68,9 @@ def grok_responses(model_id: str) -> Protocol[ResponsesBody, NativeObject, Respo
 class XAI(ChatProvider):
     """xAI, configured."""
 
-    profile = Profile(
-        id="xai",
+    profile = Profile.of_listed(
+        "xai",
         base_url="https://api.x.ai/v1",
-        key_variables=("XAI_API_KEY",),
         dialect=DIALECT,
     )
 

@@ -33,7 +33,7 @@ from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.folds.response import Accumulator
 from llmcore.generation.abort import AbortController
 from llmcore.generation.results import GenerateResult
-from llmcore.names_in_modules import NAMES_IN_MODULES
+from llmcore.names_in_modules import names_in_modules
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import FinishReason
@@ -192,7 +192,7 @@ PUBLIC = [
     *((module, name) for module in (llmcore, llmcore.testing, sync) for name in dir(module)),
     *(
         (import_module(module), name)
-        for module, names in NAMES_IN_MODULES.items()
+        for module, names in names_in_modules().items()
         for name in names.split()
     ),
 ]

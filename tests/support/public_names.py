@@ -6,14 +6,14 @@ from importlib import import_module
 from attrs import evolve
 
 import llmcore
-from llmcore.names_in_modules import NAMES_IN_MODULES
+from llmcore.names_in_modules import names_in_modules
 
 
 def public_names() -> Iterator[tuple[str, object]]:
     """Yield each name with what it names."""
     for name in llmcore.__all__:
         yield name, getattr(llmcore, name)
-    for module, names in NAMES_IN_MODULES.items():
+    for module, names in names_in_modules().items():
         for name in names.split():
             yield name, getattr(import_module(module), name)
 
