@@ -7,7 +7,7 @@ may then delete the log that is still written to, with all that was acknowledged
 
 - a file that exists is opened by SQLite alone, a new one is made once, readable by its owner only
 - every connection is closed before a fork, and opened again by each side when it needs it
-- the file of another program, or of a newer version, is left as it is
+- the file of another program, or of another version, is left as it is
 - a file that is locked is waited for, as long as the store is patient
 """
 
@@ -16,13 +16,13 @@ import sqlite3
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
-from attrs import field, frozen
+from attrs import frozen
 
 from llmcore.forking import ForkSafeLock
 
@@ -40,8 +40,6 @@ class Layout:
     """The SQL that makes the tables in a new file."""
     names: frozenset[str]
     """Tables that every version has: a file without them is another program's."""
-    upgrades: Mapping[int, str] = field(factory=dict)
-    """The SQL that makes each older version into this one."""
     pragmas: tuple[str, ...] = ()
     """Pragmas of every connection, such as `synchronous = FULL`."""
 
@@ -145,11 +143,11 @@ def _opened(path: Path | None, layout: Layout, patience_s: float) -> sqlite3.Con
         path or _MEMORY, timeout=patience_s, isolation_level=None, check_same_thread=False
     )
     try:
-        version = _checked_version(db, layout)  # before anything in it is changed
+        has_tables = _has_tables(db, layout)  # before anything in it is changed
         _to_wal(db, patience_s)
         for pragma in layout.pragmas:
             db.execute(f"PRAGMA {pragma}")
-        if version != layout.version:
+        if not has_tables:
             _make_tables(db, layout)
     except BaseException:
         db.close()
@@ -186,17 +184,15 @@ def _to_wal(db: sqlite3.Connection, patience_s: float) -> None:
 
 def _make_tables(db: sqlite3.Connection, layout: Layout) -> None:
     with transaction(db):
-        version = _checked_version(db, layout)
-        if version == layout.version:  # another process was faster
+        if _has_tables(db, layout):  # another process was faster
             return
-        script = layout.tables if version is None else layout.upgrades[version]
-        for statement in _statements(script):
+        for statement in _statements(layout.tables):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {layout.version}")
 
 
-def _checked_version(db: sqlite3.Connection, layout: Layout) -> int | None:
-    """Return the file's version, None if it is empty.
+def _has_tables(db: sqlite3.Connection, layout: Layout) -> bool:
+    """Return whether the file has the tables; False if it is empty.
 
     Raises ForeignFileError if it is not this store's, or of an unknown version.
     """
@@ -206,14 +202,14 @@ def _checked_version(db: sqlite3.Connection, layout: Layout) -> int | None:
             name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         }
     if version == 0 and not tables:
-        return None
-    if not tables >= layout.names or (version == 0 and version not in layout.upgrades):
+        return False
+    if not tables >= layout.names or version == 0:
         raise ForeignFileError("the file is another program's database: name another one")
-    if version not in (layout.version, *layout.upgrades):
+    if version != layout.version:
         raise ForeignFileError(
             f"the file has version {version}; this llmcore reads version {layout.version}"
         )
-    return version
+    return True
 
 
 @contextmanager

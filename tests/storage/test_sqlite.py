@@ -24,15 +24,6 @@ LAYOUT = Layout(
             UPDATE total SET words = words + 1;
         END;
     """,
-    upgrades={
-        1: """
-            CREATE TABLE total (words INTEGER);
-            INSERT INTO total SELECT count(*) FROM words;
-            CREATE TRIGGER counted AFTER INSERT ON words BEGIN
-                UPDATE total SET words = words + 1;
-            END;
-        """
-    },
     pragmas=("synchronous = FULL",),
 )
 
@@ -90,25 +81,13 @@ def test_a_new_file_is_private_and_has_the_tables_and_pragmas(path: Path) -> Non
     file.close()
 
 
-def test_a_file_of_an_older_version_is_upgraded(path: Path) -> None:
-    """With what is in it."""
-    with raw(path) as db:
-        db.executescript(
-            "CREATE TABLE words (word TEXT); INSERT INTO words VALUES ('a'), ('b');"
-            "PRAGMA user_version = 1;"
-        )
-    file = opened(path)
-
-    assert add(file, "c") == 3
-    file.close()
-
-
 @pytest.mark.parametrize(
     ("script", "why"),
     [
         ("CREATE TABLE theirs (x);", "another program's"),
         ("CREATE TABLE theirs (x); PRAGMA user_version = 2;", "another program's"),
         ("CREATE TABLE words (x);", "another program's"),
+        ("CREATE TABLE words (x); PRAGMA user_version = 1;", "has version 1"),
         ("CREATE TABLE words (x); PRAGMA user_version = 3;", "has version 3"),
     ],
 )

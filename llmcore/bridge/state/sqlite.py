@@ -35,29 +35,35 @@ from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile
 
 _T = TypeVar("_T")
 
-_SUMS = """
-create table held (entries integer not null, bytes integer not null);
-insert into held select count(*), coalesce(sum(size), 0) from responses;
-create index responses_by_age on responses (expires, size);
-"""
-_WITH_SIZES = """
-drop index responses_by_expiry;
-alter table responses add column size integer not null default 0;
-update responses set size = length(data) + coalesce(
-    (select sum(length(items.data)) from items where response_id = responses.id), 0
-);
-"""
-_TABLES = """
+_TABLES: Final = """
 create table responses (
-    id text primary key, data blob not null, expires real not null, size integer not null
+    id text primary key, data blob not null, expires real not null, size integer not null,
+    owner text not null
 ) without rowid;
+create index responses_by_age on responses (expires, size);
+create index responses_by_owner on responses (owner, expires);
 create table items (
     id text primary key, response_id text not null, data blob not null
 ) without rowid;
 create index items_by_response on items (response_id);
 create table secrets (name text primary key, value blob not null) without rowid;
-"""
-_VALUES = """
+create table held (entries integer not null, bytes integer not null);
+insert into held values (0, 0);
+create table shares (
+    owner text primary key, entries integer not null, bytes integer not null
+) without rowid;
+create index shares_by_entries on shares (entries);
+create index shares_by_bytes on shares (bytes);
+create trigger response_added after insert on responses begin
+    update held set entries = entries + 1, bytes = bytes + new.size;
+    insert into shares values (new.owner, 1, new.size) on conflict (owner)
+        do update set entries = entries + 1, bytes = bytes + excluded.bytes;
+end;
+create trigger response_removed after delete on responses begin
+    update held set entries = entries - 1, bytes = bytes - old.size;
+    update shares set entries = entries - 1, bytes = bytes - old.size where owner = old.owner;
+    delete from shares where owner = old.owner and entries <= 0;
+end;
 create table named_values (
     name text primary key, value blob not null, expires real not null
 ) without rowid;
@@ -74,36 +80,11 @@ create trigger value_removed after delete on named_values begin
     update named_values_held set bytes = bytes - length(old.value);
 end;
 """
-_SHARES = """
-alter table responses add column owner text not null default '';
-create index responses_by_owner on responses (owner, expires);
-create table shares (
-    owner text primary key, entries integer not null, bytes integer not null
-) without rowid;
-create index shares_by_entries on shares (entries);
-create index shares_by_bytes on shares (bytes);
-insert into shares select owner, count(*), sum(size) from responses group by owner;
-create trigger response_added after insert on responses begin
-    update held set entries = entries + 1, bytes = bytes + new.size;
-    insert into shares values (new.owner, 1, new.size) on conflict (owner)
-        do update set entries = entries + 1, bytes = bytes + excluded.bytes;
-end;
-create trigger response_removed after delete on responses begin
-    update held set entries = entries - 1, bytes = bytes - old.size;
-    update shares set entries = entries - 1, bytes = bytes - old.size where owner = old.owner;
-    delete from shares where owner = old.owner and entries <= 0;
-end;
-"""
-"""The sums of each owner. Owners of responses in older files are unknown, and counted as one."""
+"""`held` has the sums of all responses, `shares` those of each owner; triggers maintain both."""
 LAYOUT: Final = Layout(
-    version=4,
+    version=1,
     names=frozenset({"responses", "items", "secrets"}),
-    tables=_TABLES + _SUMS + _VALUES + _SHARES,
-    upgrades={
-        1: _WITH_SIZES + _SUMS + _VALUES + _SHARES,
-        2: _VALUES + _SHARES,
-        3: _SHARES,
-    },
+    tables=_TABLES,
     pragmas=("synchronous = NORMAL",),
 )
 _PUT = "insert into responses (id, data, expires, size, owner) values (?, ?, ?, ?, ?)"

@@ -24,19 +24,18 @@ _BUSY_S = 5.0
 """How long to wait for another process that is writing."""
 
 _TABLES: Final = """
-CREATE TABLE IF NOT EXISTS responses (
+CREATE TABLE responses (
     key TEXT PRIMARY KEY, value BLOB NOT NULL, size INTEGER NOT NULL,
     expires_at REAL, used_at REAL NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS responses_by_use ON responses (used_at DESC, size);
-CREATE INDEX IF NOT EXISTS responses_by_end ON responses (expires_at);
-CREATE TABLE IF NOT EXISTS totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
-INSERT INTO totals SELECT count(*), coalesce(sum(size), 0) FROM responses
-    WHERE NOT EXISTS (SELECT * FROM totals);
-CREATE TRIGGER IF NOT EXISTS count_in AFTER INSERT ON responses BEGIN
+CREATE INDEX responses_by_use ON responses (used_at DESC, size);
+CREATE INDEX responses_by_end ON responses (expires_at);
+CREATE TABLE totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT INTO totals VALUES (0, 0);
+CREATE TRIGGER count_in AFTER INSERT ON responses BEGIN
     UPDATE totals SET entries = entries + 1, bytes = bytes + new.size;
 END;
-CREATE TRIGGER IF NOT EXISTS count_out AFTER DELETE ON responses BEGIN
+CREATE TRIGGER count_out AFTER DELETE ON responses BEGIN
     UPDATE totals SET entries = entries - 1, bytes = bytes - old.size;
 END;
 """
@@ -46,7 +45,6 @@ _LAYOUT: Final = Layout(
     version=1,
     tables=_TABLES,
     names=frozenset({"responses"}),
-    upgrades={0: _TABLES},  # files from before versions
     pragmas=("synchronous = NORMAL",),  # responses lost in a power cut are only requested again
 )
 

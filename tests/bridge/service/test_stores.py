@@ -536,43 +536,6 @@ def test_several_processes_may_open_a_new_file_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_records_of_an_older_version_are_readable_and_counted(tmp_path: Path) -> None:
-    """Its records are readable, and counted."""
-    path = tmp_path / "state.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(VERSION_1)
-        db.execute("insert into responses values ('resp_1', ?, 9e9)", (packed(RECORD),))
-        item = packed_item(RECORD.items["msg_1"], "me")
-        db.execute("insert into items values ('msg_1', 'resp_1', ?)", (item,))
-        db.commit()
-    store = sqlite_at(path, max_entries=2)
-
-    assert await store.get("resp_1") is not None
-    assert await store.items(["msg_1"], "me") == RECORD.items
-    await store.put(evolve(RECORD, id="resp_2", items={}))
-    assert row_ids(path) == {"resp_1", "resp_2"}
-    await store.put(evolve(RECORD, id="resp_3", items={}))
-    assert len(row_ids(path)) == 2
-    await store.keep("value", b"x", 60)
-    assert await store.value("value") == b"x"
-    await store.aclose()
-
-
-VERSION_1 = """
-create table responses (
-    id text primary key, data blob not null, expires real not null
-) without rowid;
-create index responses_by_expiry on responses (expires);
-create table items (
-    id text primary key, response_id text not null, data blob not null
-) without rowid;
-create index items_by_response on items (response_id);
-create table secrets (name text primary key, value blob not null) without rowid;
-pragma user_version = 1;
-"""
-
-
-@pytest.mark.anyio
 async def test_a_file_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> None:
     """A folder, another program's file, a newer version's."""
     other = tmp_path / "other.db"

@@ -364,27 +364,6 @@ async def test_a_write_takes_no_longer_the_more_is_kept(
     assert many < few * 1.5
 
 
-async def test_a_file_of_before_totals_were_kept_is_counted_once(tmp_path: Path) -> None:
-    """Later writes of any version count as usual."""
-    path = tmp_path / "answers.db"
-    old = SqliteCache(path)
-    await old.put("a", b"x", ttl_s=None)
-    await old.put("b", b"x", ttl_s=None)
-    with sqlite3.connect(path) as connection:
-        connection.executescript(
-            "DROP TRIGGER count_in; DROP TRIGGER count_out; DROP TABLE totals;"
-            "PRAGMA user_version = 0;"
-        )
-    connection.close()
-
-    store = SqliteCache(path, max_entries=2)
-    await store.put("c", b"x", ttl_s=None)
-    await store.put("c", b"y", ttl_s=None)
-
-    assert [await store.get(key) for key in "abc"].count(None) == 1
-    assert await store.get("c") == b"y"
-
-
 def _write(path: str, worker: int) -> None:
     async def main() -> None:
         store = SqliteCache(path)
