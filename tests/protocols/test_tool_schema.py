@@ -21,7 +21,6 @@ STRICT = [
     SchemaTarget.ANTHROPIC_STRICT,
     SchemaTarget.BEDROCK_STRICT,
 ]
-GEMINI = [SchemaTarget.GEMINI_OPENAPI, SchemaTarget.GEMINI_JSON_SCHEMA]
 
 # -- a corpus, as generators write them
 
@@ -308,9 +307,6 @@ ALLOWED = {
         exclusiveMinimum exclusiveMaximum minItems maxItems""",
     SchemaTarget.ANTHROPIC_STRICT: """type description title enum const properties required items
         anyOf additionalProperties $ref $defs pattern format minItems default""",
-    SchemaTarget.GEMINI_OPENAPI: """type format title description nullable enum maxItems minItems
-        properties required minProperties maxProperties minLength maxLength pattern example anyOf
-        propertyOrdering default items minimum maximum""",
     SchemaTarget.GEMINI_JSON_SCHEMA: """$id $defs $ref $anchor type format title description enum
         items prefixItems minItems maxItems minimum maximum anyOf oneOf properties
         additionalProperties required propertyOrdering""",
@@ -387,20 +383,6 @@ def check_anthropic_strict(schema: Schema) -> None:
         assert "$ref" not in node or node["$ref"].startswith("#/$defs/")
 
 
-def check_gemini_openapi(schema: Schema) -> None:
-    assert schema["type"] == "object"
-    for node in subschemas(schema):
-        check_allowed(node, SchemaTarget.GEMINI_OPENAPI)
-        assert node.keys() == {"anyOf"} or isinstance(node["type"], str)
-        assert node.get("type") != "array" or "items" in node
-        assert set(node.get("required", [])) <= node.get("properties", {}).keys()
-        if "enum" in node:
-            assert node["type"] == "string"
-            assert all(isinstance(value, str) and value for value in node["enum"])
-        formats = {"float", "double", "int32", "int64", "date-time", "enum"}
-        assert node.get("format", "enum") in formats
-
-
 def check_gemini_json_schema(schema: Schema) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
@@ -439,7 +421,6 @@ CHECKS: dict[SchemaTarget, Callable[[Schema], None]] = {
     SchemaTarget.MOONSHOT: check_moonshot,
     SchemaTarget.ANTHROPIC: check_anthropic,
     SchemaTarget.ANTHROPIC_STRICT: check_anthropic_strict,
-    SchemaTarget.GEMINI_OPENAPI: check_gemini_openapi,
     SchemaTarget.GEMINI_JSON_SCHEMA: check_gemini_json_schema,
     SchemaTarget.BEDROCK: check_bedrock,
     SchemaTarget.BEDROCK_NOVA: check_nova,
@@ -531,93 +512,26 @@ def test_no_parameters_are_an_object_without_properties(target: SchemaTarget) ->
     ("schema", "expected"),
     [
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
-        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
-        ({"type": "string", "enum": ["a", None]}, {"type": "string", "enum": ["a"]}),
-        (
-            {"anyOf": [{"type": "integer"}, {"type": "null"}], "title": "N"},
-            {"type": "integer", "title": "N", "nullable": True},
-        ),
-        (
-            {"type": ["string", "integer"], "minLength": 1, "minimum": 2, "description": "D"},
-            {
-                "anyOf": [
-                    {"type": "string", "minLength": 1, "description": "D"},
-                    {"type": "integer", "minimum": 2, "description": "D"},
-                ]
-            },
-        ),
-        ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
-        (
-            {"type": "integer", "exclusiveMinimum": 0, "minimum": 5},
-            {"type": "integer", "minimum": 5, "description": "Greater than 0."},
-        ),
-        (
-            {"type": "number", "exclusiveMinimum": 0},
-            {"type": "number", "description": "Greater than 0."},
-        ),
-        ({"enum": [1, 2]}, {"type": "integer", "description": "One of [1,2]."}),
-        ({"enum": [1, 2.5]}, {"type": "number", "description": "One of [1,2.5]."}),
-        (
-            {"type": "string", "format": "uuid", "description": "The id"},
-            {"type": "string", "description": "The id. Format: uuid."},
-        ),
-        ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),
-        ({"type": "array"}, {"type": "array", "items": {"anyOf": [
-            {"type": "string", "nullable": True},
-            {"type": "number", "nullable": True},
-            {"type": "boolean", "nullable": True},
-            {"type": "array", "items": {"type": "string"}, "nullable": True},
-            {"type": "object", "nullable": True},
-        ]}}),
-        (
-            {"enum": ["a", 1, None], "description": "D"},
-            {
-                "anyOf": [
-                    {"type": "string", "nullable": True, "enum": ["a"], "description": "D"},
-                    {"type": "integer", "nullable": True, "description": "D. One of [1]."},
-                ]
-            },
-        ),
-        (
-            {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}]},
-            {
-                "type": "array",
-                "items": {"type": "number"},
-                "description": 'Items in order: [{"type":"number"},{"type":"number"}].',
-            },
-        ),
-        (
-            {"type": "object", "additionalProperties": {"type": "string"}},
-            {
-                "type": "object",
-                "description": 'Other keys are allowed; their values: {"type":"string"}.',
-            },
-        ),
-        (
-            {"allOf": [{"type": "integer", "minimum": 1}, {"minimum": 3, "maximum": 9}]},
-            {"type": "integer", "minimum": 3, "maximum": 9},
-        ),
-        (
-            {"type": "object", "properties": {"a": {"type": "string"}},
-             "anyOf": [{"required": ["a"]}]},
-            {"type": "object", "properties": {"a": {"type": "string"}},
-             "description": 'At least one of: [{"required":["a"]}].'},
-        ),
-        ({"type": "null"}, {"type": "null"}),
-        ({"anyOf": [{"type": "null"}, {"enum": [None]}]}, {"type": "null"}),
-        ({"enum": [["a"]]}, {"type": "array", "description": 'One of [["a"]].'}),
-        ({"enum": [{"a": 1}]}, {"type": "object", "description": 'One of [{"a":1}].'}),
+        ({"enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}], "description": "N"},
+         {"anyOf": [{"type": "integer", "description": "N"},
+                    {"type": "null", "description": "N"}]}),
+        ({"type": "array"},
+         {"type": "array", "items": {"anyOf": [
+             {"type": "string"}, {"type": "number"}, {"type": "boolean"},
+             {"type": "array", "items": {"type": "string"}}, {"type": "object"}, {"type": "null"},
+         ]}}),
+        ({"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}]},
+         {"type": "array", "items": {"type": "number"},
+          "description": 'Items in order: [{"type":"number"},{"type":"number"}].'}),
+        ({"type": "object", "properties": {"a": {"type": "string"}},
+          "anyOf": [{"required": ["a"]}]},
+         {"type": "object", "properties": {"a": {"type": "string"}},
+          "description": 'At least one of: [{"required":["a"]}].'}),
     ],
 )  # fmt: skip
-def test_gemini_schema_translates_keywords_or_describes_them(
-    schema: Schema, expected: Schema
-) -> None:
-    """Each keyword of JSON Schema that OpenAPI lacks has a translation or a sentence."""
-    result = projected(schema, SchemaTarget.GEMINI_OPENAPI)
-
-    if schema.get("enum") == ["a", None]:
-        expected = {**expected, "nullable": True}
-    assert result == expected
+def test_moonshot_gets_a_type_everywhere_and_unions_alone(schema: Schema, expected: Schema) -> None:
+    assert projected(schema, SchemaTarget.MOONSHOT) == expected
 
 
 @pytest.mark.parametrize(
@@ -644,6 +558,18 @@ def test_gemini_schema_translates_keywords_or_describes_them(
          {"type": "number", "minimum": 0}),
         ({"type": "array", "uniqueItems": True, "items": True},
          {"type": "array", "items": {}, "description": "No item twice."}),
+        ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
+        ({"type": "integer", "exclusiveMinimum": 0, "minimum": 5},
+         {"type": "integer", "minimum": 5, "description": "Greater than 0."}),
+        ({"type": "number", "exclusiveMinimum": 0},
+         {"type": "number", "description": "Greater than 0."}),
+        ({"allOf": [{"type": "integer", "minimum": 1}, {"minimum": 3, "maximum": 9}]},
+         {"type": "integer", "minimum": 3, "maximum": 9}),
+        ({"enum": ["a", 1, None], "description": "D"},
+         {"anyOf": [{"enum": ["a", 1]}, {"type": "null"}], "description": "D"}),
+        ({"anyOf": [{"type": "null"}, {"enum": [None]}]},
+         {"anyOf": [{"type": "null"}, {"type": "null"}]}),
+        ({"enum": [["a"]]}, {"description": 'One of [["a"]].'}),
     ],
 )  # fmt: skip
 def test_gemini_json_schema_keeps_what_its_list_names(schema: Schema, expected: Schema) -> None:
@@ -794,7 +720,7 @@ def test_anthropic_strict_schema_describes_unsupported_bounds() -> None:
 
 def test_required_names_only_what_is_described() -> None:
     """Gemini refuses a name that is not among the properties."""
-    result = project(MCP, SchemaTarget.GEMINI_OPENAPI, "p")
+    result = project(MCP, SchemaTarget.GEMINI_JSON_SCHEMA, "p")
 
     assert result.schema["required"] == ["path"]
     assert ("p.required", "dropped") in {(e.path, e.action) for e in result.diagnostics}
@@ -814,9 +740,9 @@ def test_default_of_null_is_dropped_and_noted() -> None:
 
 def test_a_long_constraint_is_reported_in_short() -> None:
     """A description is read by the model on every request."""
-    result = projected({"enum": list(range(1000))}, SchemaTarget.GEMINI_OPENAPI)
+    result = projected({"enum": [[n] for n in range(1000)]}, SchemaTarget.GEMINI_JSON_SCHEMA)
 
-    assert result["description"].startswith("One of [0,1,2,")
+    assert result["description"].startswith("One of [[0],[1],[2],")
     assert len(result["description"]) < 450
 
 
@@ -909,7 +835,7 @@ def test_members_of_all_of_that_contradict_are_reported() -> None:
     """A description carries the part that one schema cannot express."""
     schema = {"allOf": [{"type": "string", "pattern": "^a"}, {"pattern": "b$"}]}
 
-    assert projected(schema, SchemaTarget.GEMINI_OPENAPI) == {
+    assert projected(schema, SchemaTarget.MOONSHOT) == {
         "type": "string",
         "pattern": "^a",
         "description": 'All of: [{"pattern":"b$"}].',
@@ -1006,7 +932,9 @@ def test_properties_named_like_keywords_survive(target: SchemaTarget) -> None:
     assert all("string" in schema["type"] for schema in result.values())
 
 
-@pytest.mark.parametrize("target", [*GEMINI, SchemaTarget.BEDROCK, SchemaTarget.BEDROCK_NOVA])
+@pytest.mark.parametrize(
+    "target", [SchemaTarget.GEMINI_JSON_SCHEMA, SchemaTarget.BEDROCK, SchemaTarget.BEDROCK_NOVA]
+)
 def test_references_are_inlined_with_what_stood_beside_them(target: SchemaTarget) -> None:
     """The description at the place of use wins over the definition's own."""
     schema = object_of(a={"$ref": "#/$defs/S", "description": "here"}, b={"$ref": "#/$defs/S"})
@@ -1023,7 +951,7 @@ def test_a_constraint_beside_a_reference_holds_too() -> None:
     schema = object_of(a={"$ref": "#/$defs/S", "minLength": 1})
     schema["$defs"] = {"S": {"type": "string", "minLength": 3, "maxLength": 9}}
 
-    assert project(schema, SchemaTarget.GEMINI_OPENAPI, "p").schema["properties"] == {
+    assert project(schema, SchemaTarget.MOONSHOT, "p").schema["properties"] == {
         "a": {"type": "string", "minLength": 3, "maxLength": 9}
     }
 
@@ -1042,7 +970,9 @@ def test_any_json_pointer_is_followed(pointer: str) -> None:
     assert result["a"] == {"type": "integer"}
 
 
-@pytest.mark.parametrize("target", [*GEMINI, SchemaTarget.BEDROCK, SchemaTarget.BEDROCK_NOVA])
+@pytest.mark.parametrize(
+    "target", [SchemaTarget.GEMINI_JSON_SCHEMA, SchemaTarget.BEDROCK, SchemaTarget.BEDROCK_NOVA]
+)
 @pytest.mark.parametrize("schema", [NODE, MUTUAL, JSON_VALUE])
 def test_recursive_schema_is_cut_and_reported(schema: Schema, target: SchemaTarget) -> None:
     """The first turn of the recursion stays; the next is any object."""
@@ -1283,18 +1213,6 @@ _MAKERS: dict[str, Callable[[int], st.SearchStrategy[tuple[Any, Any, Any]]]] = {
 }
 
 
-def in_json_schema(schema: Any) -> Any:
-    """Return a Gemini OpenAPI schema with its nulls as JSON Schema says them."""
-    result = {key: value for key, value in schema.items() if key != "nullable"}
-    if "items" in result:
-        result["items"] = in_json_schema(result["items"])
-    if "anyOf" in result:
-        result["anyOf"] = [in_json_schema(branch) for branch in result["anyOf"]]
-    if "properties" in result:
-        result["properties"] = {k: in_json_schema(v) for k, v in result["properties"].items()}
-    return {"anyOf": [result, {"type": "null"}]} if schema.get("nullable") else result
-
-
 @given(found=fitting(), beside=st.sampled_from([None, {}, {"description": "B"}]))
 def test_what_fits_the_schema_fits_its_projection(found: Any, beside: Schema | None) -> None:
     """A model held to the projection may still give every value the tool takes."""
@@ -1308,8 +1226,6 @@ def test_what_fits_the_schema_fits_its_projection(found: Any, beside: Schema | N
         result = check_projection(root, target)
 
         sent = dict(result.schema)
-        if target is SchemaTarget.GEMINI_OPENAPI:
-            sent = in_json_schema(sent)
         instance = full if target is SchemaTarget.OPENAI_STRICT and result.strict else value
         assert Draft202012Validator(sent).is_valid({"it": instance}), target
 
@@ -1317,7 +1233,7 @@ def test_what_fits_the_schema_fits_its_projection(found: Any, beside: Schema | N
 @given(found=fitting(), target=st.sampled_from(list(SchemaTarget)))
 @example(
     found=({"anyOf": [{"allOf": [{"type": "null"}, {"description": "none"}]}]}, None, None),
-    target=SchemaTarget.GEMINI_OPENAPI,
+    target=SchemaTarget.GEMINI_JSON_SCHEMA,
 )
 def test_projecting_a_projection_changes_little(found: Any, target: SchemaTarget) -> None:
     """The result is in the target's own words, so nothing is left to put into others."""

@@ -135,11 +135,10 @@ def lower_response_format(
     fields: NativeObject = {"responseMimeType": "application/json"}
     if response_format.schema is None:
         return fields, []
-    target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     given = with_description(response_format.schema, response_format)
-    projected = project(given, target, "response_format.schema")
+    projected = project(given, SchemaTarget.GEMINI_JSON_SCHEMA, "response_format.schema")
     diagnostics.extend(projected.diagnostics)
-    fields["responseJsonSchema" if rules.json_schema else "responseSchema"] = projected.schema
+    fields["responseJsonSchema"] = projected.schema
     return fields, []
 
 

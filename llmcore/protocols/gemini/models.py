@@ -90,8 +90,6 @@ class GeminiRules:
     """Whether temperature, `topP` and `topK` count; if not, they are ignored."""
     checks_signatures: bool
     """Whether the first function call of a step must have a thought signature."""
-    json_schema: bool
-    """Whether it takes JSON Schema, and not only the OpenAPI subset."""
     json_beside_tools: bool
     """Whether a response in JSON can be asked for beside function tools."""
     combines_tools: bool
@@ -122,7 +120,6 @@ def rules_of(model_id: str) -> GeminiRules:
         thinks_always="-pro" in name,
         sampling=not newest,
         checks_signatures=modern and "gemini" in name,
-        json_schema=version >= (2, 0),
         json_beside_tools=modern,
         combines_tools=modern,
         media_in_results=modern and "gemini" in name,

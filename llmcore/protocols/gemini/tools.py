@@ -2,9 +2,10 @@
 
 Sources, read November 2026: https://ai.google.dev/gemini-api/docs/function-calling and
 https://ai.google.dev/gemini-api/docs/tools with its pages on Google Search, Google Maps, URL
-context, file search, code execution and computer use. `parametersJsonSchema` takes JSON Schema;
-`parameters`, a subset of OpenAPI 3.0, is for older models. Hosted tools without a neutral kind come
-as `HostedTool.raw("google", {"googleSearchRetrieval": {}})`.
+context, file search, code execution and computer use. Functions have `parametersJsonSchema`: models
+that took `parameters`, a subset of OpenAPI 3.0, alone are shut down
+(https://ai.google.dev/gemini-api/docs/deprecations). Hosted tools without a neutral kind come as
+`HostedTool.raw("google", {"googleSearchRetrieval": {}})`.
 """
 
 from collections.abc import Callable
@@ -69,7 +70,7 @@ def lower_tools(
             hosted.append(found)
             _merge(config, found, here)
         else:
-            functions.append(_lower_own(tool, rules, here))
+            functions.append(_lower_own(tool, here))
     tools: list[NativeObject] = [{"functionDeclarations": functions}] if functions else []
     tools += [lowered.tool for lowered in hosted]
     calling = _lower_choice(request, rules, bool(functions), bool(tools))
@@ -95,9 +96,7 @@ def _merge(config: NativeObject, tool: "HostedLowering", diagnostics: Diagnostic
 # -- the caller's own tools
 
 
-def _lower_own(
-    tool: ToolDefinition | CustomTool, rules: GeminiRules, diagnostics: Diagnostics
-) -> NativeObject:
+def _lower_own(tool: ToolDefinition | CustomTool, diagnostics: Diagnostics) -> NativeObject:
     if isinstance(tool, CustomTool):
         note_function(diagnostics)
         tool = freeform_function(tool, closed=False)
@@ -106,11 +105,10 @@ def _lower_own(
         declaration["description"] = tool.description
     if not tool.parameters.get("properties") and tool.parameters.keys() <= {"type", "properties"}:
         return declaration
-    target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
-    projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
+    path = f"{diagnostics.path}.parameters"
+    projected = project(tool.parameters, SchemaTarget.GEMINI_JSON_SCHEMA, path)
     diagnostics.extend(projected.diagnostics)
-    field_name = "parametersJsonSchema" if rules.json_schema else "parameters"
-    return {**declaration, field_name: projected.schema}
+    return {**declaration, "parametersJsonSchema": projected.schema}
 
 
 # -- the choice

@@ -28,19 +28,14 @@ _OBJECT = {
 _STRING = {"pattern", "minLength", "maxLength", "format"}
 _NUMBER = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 
-_DOMAIN: dict[str, frozenset[str]] = {
-    **dict.fromkeys(_ARRAY, frozenset({"array"})),
-    **dict.fromkeys(_OBJECT, frozenset({"object"})),
-    **dict.fromkeys(_STRING, frozenset({"string"})),
-    **dict.fromkeys(_NUMBER, frozenset({"number", "integer"})),
-    "format": frozenset({"string", "number", "integer"}),
+_OF_TYPES: Final = _ARRAY | _OBJECT | _STRING | _NUMBER
+"""Keywords that apply to values of one type."""
+
+_NEVER_NULL: Final = (ONE | MANY | NAMED | _OF_TYPES | (ANNOTATIONS - {"default", "example"})) | {
+    "type",
+    "enum",
+    "$ref",
 }
-"""The types that a keyword applies to."""
-
-
-_NEVER_NULL: Final = (
-    ONE | MANY | NAMED | _DOMAIN.keys() | (ANNOTATIONS - {"default", "example"})
-) | {"type", "enum", "$ref"}
 """Keywords whose value cannot be null."""
 
 
@@ -66,7 +61,7 @@ def _without_nulls_inside(schema: JsonValue, _path: str) -> JsonValue:
 
 def constrains(keyword: str) -> bool:
     """Return whether *keyword*, beside a union, holds for all of its branches."""
-    return keyword in _DOMAIN or keyword in ("enum", "const", "not", "oneOf", "allOf")
+    return keyword in _OF_TYPES or keyword in ("enum", "const", "not", "oneOf", "allOf")
 
 
 def to_2020_12(schema: JsonObject) -> Schema:
@@ -155,51 +150,6 @@ def without_nullable(schema: Schema) -> Schema:
         return schema
     rest = without(schema, "nullable")
     return with_null(rest) if schema["nullable"] is True else rest
-
-
-def with_nullable(schema: Schema) -> Schema:
-    """Return *schema* with every null expressed by OpenAPI's `nullable`, and at most one type."""
-    kinds = types_of(schema)
-    result = _single_typed(schema, [kind for kind in kinds if kind != "null"])
-    nullable = "null" in kinds and len(kinds) > 1
-    if isinstance(values := result.get("enum"), list) and None in values and len(values) > 1:
-        result = {**result, "enum": [value for value in values if value is not None]}
-        nullable = True
-    return {**result, "nullable": True} if nullable else result
-
-
-def without_null_branch(schema: Schema) -> tuple[Schema, list[JsonObject]]:
-    """Return *schema*, whose `anyOf` has a null branch, with `nullable` in its place.
-
-    One branch that is left alone is merged into the schema; what that cannot express
-    comes second.
-    """
-    branches = [branch for branch in schemas_in(schema.get("anyOf")) if not _is_null(branch)]
-    beside = without(schema, "anyOf")
-    if not branches:
-        return {**beside, "type": "null"}, []
-    if len(branches) > 1:
-        return {**beside, "anyOf": list(branches), "nullable": True}, []
-    whole, unmerged = merged([beside, to_2020_12(branches[0])])
-    return {**whole, "nullable": True}, unmerged
-
-
-def _single_typed(schema: Schema, kinds: list[str]) -> Schema:
-    """Return *schema* of one of *kinds*: one branch each, with the keywords that concern it."""
-    if not isinstance(schema.get("type"), list) or not kinds:
-        return schema
-    if len(kinds) == 1:
-        return {**schema, "type": kinds[0]}
-    shared = {key: value for key, value in schema.items() if key in ANNOTATIONS}
-    rest = without(schema, "type", *shared)
-    return {**shared, "anyOf": [{"type": kind, **_concerning(rest, kind)} for kind in kinds]}
-
-
-def _concerning(schema: Schema, kind: str) -> Schema:
-    result = {k: v for k, v in schema.items() if kind in _DOMAIN.get(k, (kind,))}
-    if isinstance(values := result.get("enum"), list):
-        result["enum"] = [value for value in values if type_of(value) == kind]
-    return result
 
 
 def type_of(value: JsonValue) -> str:

@@ -93,9 +93,6 @@ class Rewriter:
                 schema = self._merge_all(schema, path, sentences)
             if "oneOf" in schema and self._lacks("oneOf") and "anyOf" not in schema:
                 schema = self._any_of(schema, path)
-            if not self._rules.type_lists and normalise.has_null_branch(schema):
-                schema, unmerged = normalise.without_null_branch(schema)
-                self._describe_left(unmerged, path, sentences)
             if schema is before:
                 return schema
 
@@ -114,11 +111,7 @@ class Rewriter:
     def _with_null(self, schema: Schema) -> Schema:
         """Return *schema* with null in the form that the target has."""
         if not self._rules.lists_null:
-            schema = normalise.with_plain_null(schema)
-        if not self._rules.type_lists:
-            return normalise.with_nullable(schema)
-        if not self._rules.lists_null:
-            schema = normalise.with_null_apart(schema)
+            schema = normalise.with_null_apart(normalise.with_plain_null(schema))
         return normalise.without_nullable(schema)
 
     def _merge_all(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
@@ -170,11 +163,11 @@ class Rewriter:
             self._described("anyOf", path)
             return self._typed(beside, path)
         for keyword in beside:
-            if keyword not in ("type", "description", "nullable"):
+            if keyword not in ("type", "description"):
                 self._describe(keyword, beside[keyword], path, sentences)
         words = joined(beside.get("description"), sentences)
         sentences.clear()  # the branches have them
-        shared: Schema = {key: beside[key] for key in ("type", "nullable") if key in beside}
+        shared: Schema = {"type": beside["type"]} if "type" in beside else {}
         return {
             "anyOf": [
                 {**shared, **dict(branch), **_described_by(words, branch)}
@@ -301,10 +294,8 @@ def _described_by(words: str, branch: JsonObject) -> Schema:
 
 
 def _may_be_listed(value: JsonValue, kinds: tuple[type, ...]) -> bool:
-    """Return whether *value* is of one of *kinds*; empty text is not, if they are text alone."""
-    if isinstance(value, bool):
-        return bool in kinds
-    return isinstance(value, kinds) and (value != "" or kinds != (str,))
+    """Return whether *value* is of one of *kinds*."""
+    return bool in kinds if isinstance(value, bool) else isinstance(value, kinds)
 
 
 def _inclusive(schema: Schema) -> Schema:

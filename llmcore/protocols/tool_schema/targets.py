@@ -3,11 +3,10 @@
 OpenAI: "Structured model outputs", Supported schemas; the loose mode has no list, only
 errors about roots and arrays without items. Anthropic: "Structured outputs", JSON Schema
 limitations; tools without `strict` take draft 2020-12 whole, but no union at the root.
-Gemini: the API reference's `Schema` (an OpenAPI 3.0 subset) and the keyword list of
-`responseJsonSchema`. Bedrock: "Structured outputs" (Anthropic's list); "ToolInputSchema": JSON
-Schema whose root is an object; and for Amazon Nova "Defining a tool": only `type`, `properties`
-and `required` at the root. Moonshot: the errors of its validator (a type beside `anyOf`, a schema
-without a type, keywords beside `$ref`, a list of `items`), in
+Gemini: the keyword list of `responseJsonSchema`. Bedrock: "Structured outputs" (Anthropic's list);
+"ToolInputSchema": JSON Schema whose root is an object; and for Amazon Nova "Defining a tool": only
+`type`, `properties` and `required` at the root. Moonshot: the errors of its validator (a type
+beside `anyOf`, a schema without a type, keywords beside `$ref`, a list of `items`), in
 https://github.com/MoonshotAI/kimi-code/issues/2661 and
 https://github.com/NousResearch/hermes-agent/pull/18130. Read 2026-11.
 
@@ -34,8 +33,6 @@ class SchemaTarget(Enum):
     """Anthropic `input_schema` of tools without `strict`."""
     ANTHROPIC_STRICT = "anthropic-strict"
     """Anthropic structured outputs (`output_config.format`) and strict tools."""
-    GEMINI_OPENAPI = "gemini-openapi"
-    """Gemini `parameters` and `responseSchema`: a subset of OpenAPI 3.0."""
     GEMINI_JSON_SCHEMA = "gemini-json-schema"
     """Gemini `parametersJsonSchema` and `responseJsonSchema`."""
     BEDROCK = "bedrock"
@@ -58,8 +55,6 @@ class SchemaRules:
     """Values of `format`; None for any."""
     enum_types: tuple[type, ...] | None = None
     """The types allowed in an `enum`; None for any."""
-    type_lists: bool = True
-    """Whether `type` may be a list. If not, null is expressed by `nullable`."""
     typed: bool = False
     """Whether each schema must have a type."""
     lone_any_of: bool = False
@@ -96,13 +91,6 @@ _OPENAI_STRICT = _STRUCTURE | {
     "format", "pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "minItems", "maxItems",
 }  # fmt: skip
-_OPENAPI = frozenset(
-    {
-        "type", "format", "title", "description", "nullable", "enum", "properties", "required",
-        "minProperties", "maxProperties", "items", "minItems", "maxItems", "minLength", "maxLength",
-        "pattern", "minimum", "maximum", "anyOf", "default", "example", "propertyOrdering",
-    }
-)  # fmt: skip
 _GEMINI_JSON_SCHEMA = frozenset(
     {
         "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems",
@@ -145,16 +133,6 @@ RULES: dict[SchemaTarget, SchemaRules] = {
     ),
     SchemaTarget.ANTHROPIC: SchemaRules(references="keep"),
     SchemaTarget.ANTHROPIC_STRICT: _ANTHROPIC_STRICT,
-    SchemaTarget.GEMINI_OPENAPI: SchemaRules(
-        references="inline",
-        keywords=_OPENAPI,
-        formats=frozenset({"float", "double", "int32", "int64", "date-time", "enum"}),
-        enum_types=(str,),
-        type_lists=False,
-        typed=True,
-        lone_any_of=True,
-        root_unions=True,
-    ),
     SchemaTarget.GEMINI_JSON_SCHEMA: SchemaRules(
         references="inline",
         keywords=_GEMINI_JSON_SCHEMA,

@@ -122,19 +122,6 @@ def test_json_of_a_schema() -> None:
     assert config["responseJsonSchema"] == {**SCHEMA, "description": "One number"}
 
 
-def test_an_old_model_gets_the_openapi_subset() -> None:
-    """Models before 2 do not support JSON Schema."""
-    asked = evolve(
-        ASKED,
-        model=Model("gemini-1.5-pro", "google"),
-        response_format=ResponseFormat.json_schema(SCHEMA),
-        tools=(),
-    )
-
-    assert "responseSchema" in body(asked)["generationConfig"]
-    assert "responseJsonSchema" not in body(asked)["generationConfig"]
-
-
 @pytest.mark.parametrize("tool", [TOOL, HostedTool.web_search()])
 def test_json_beside_tools_is_asked_in_words_before_gemini_3(
     tool: ToolDefinition | HostedTool,
