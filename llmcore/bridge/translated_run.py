@@ -28,7 +28,6 @@ from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
 from llmcore.fronts.front import Event, FailureResponse, FrontWriter, GrammarChecker, StreamEncoding
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
-from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
@@ -83,14 +82,14 @@ class ResponsePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_output_limit(request: LLMRequest) -> LLMRequest:
-    """Return *request* with the limit of tokens that the Messages API requires.
+    """Return *request* with a limit of tokens, if the API of its upstream requires one.
 
     Without a limit of the client, it is the most that the model can write.
     """
     model, generation = request.model, request.generation
     if generation.max_tokens is not None or not isinstance(model, Model):
         return request
-    if not isinstance(model.route, Route) or model.route.protocol.id != MESSAGES:
+    if not isinstance(model.route, Route) or not model.route.protocol.needs_output_limit:
         return request
     known = get_model_info(model.id, model.provider)
     if known is None or known.max_output is None:

@@ -228,6 +228,8 @@ class Protocol(Generic[Body_co, Event, State]):
     """How its servers count the tokens of a request, where they do."""
     cache_mark: CacheMark | None = None
     """How its requests ask for the cache of prompts, where they do."""
+    needs_output_limit: bool = False
+    """Whether each request must state the most tokens that the model may write."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()
     """Hosted tools that need no client and no configuration there."""
     native_tools: bool = True

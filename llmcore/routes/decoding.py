@@ -482,7 +482,6 @@ def decode_response(
     headers: Mapping[str, str],
     chunks: Sequence[bytes],
     streaming: bool,
-    context: ResponseContext | None = None,
     raw: bool = False,
 ) -> list[LLMEvent]:
     """Return the events of a response that is all there: what the client does, without I/O."""
@@ -491,7 +490,7 @@ def decode_response(
             provider=request.provider_id, status=status, headers=headers, body=b"".join(chunks)
         )
         return [ErrorEvent(error)]
-    decoder = ResponseDecoder(protocol, framing, request, context, raw=raw)
+    decoder = ResponseDecoder(protocol, framing, request, raw=raw)
     if not is_streamed(framing, headers, requested=streaming):
         return decoder.whole(b"".join(chunks))
     events = [event for chunk in chunks for event in decoder.feed(chunk)]

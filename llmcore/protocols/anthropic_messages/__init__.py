@@ -61,6 +61,7 @@ def make(
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         cache_mark=CacheMark("breakpoint", "cache_control"),
+        needs_output_limit=True,
         count_tokens=TokenCounting(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),
