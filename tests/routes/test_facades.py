@@ -1,4 +1,4 @@
-"""Every provider of OpenAI's API: what it sends, and its error when it is not configured."""
+"""Every provider of OpenAI's API: what it sends. How it is configured: `test_native_facades.py`."""
 
 from importlib import import_module
 from typing import Any
@@ -6,17 +6,15 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
 from llmcore.schema.content import ReasoningPart, ToolCallPart
-from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
 from llmcore.schema.request import request
-from tests.support.wire.prepared import SECRET, WEATHER, failure, prepare, shown
+from tests.support.wire.prepared import SECRET, WEATHER, prepare, shown
 
 MODELS = {
     "openai": "gpt-5.2",
@@ -54,9 +52,6 @@ OF_THEIR_OWN = {
 COMPATIBLE = [entry for entry in PROVIDERS if entry.id not in OF_THEIR_OWN]
 
 everyone = pytest.mark.parametrize("entry", COMPATIBLE, ids=lambda entry: entry.id)
-with_a_key = pytest.mark.parametrize(
-    "entry", [entry for entry in COMPATIBLE if entry.needs_key], ids=lambda entry: entry.id
-)
 
 
 def chat_model(entry: ProviderEntry, **settings: Any) -> Model:
@@ -169,26 +164,6 @@ def test_the_class_of_the_table_has_its_id_and_names_its_variables(entry: Provid
     assert all(variable in documented for variable in entry.key_variables)
 
 
-@with_a_key
-def test_missing_key_fails_only_when_a_request_is_prepared(entry: ProviderEntry) -> None:
-    """It is configured all the same; preparing a request fails and names the variables."""
-    error = failure(request(model=chat_model(entry), prompt="Hi"))
-
-    assert isinstance(error, AuthenticationError)
-    assert error.provider == entry.id
-    assert all(variable in error.message for variable in entry.key_variables)
-
-
-@with_a_key
-def test_the_key_comes_from_the_environment(entry: ProviderEntry) -> None:
-    """At the moment a request is prepared."""
-    for variable in entry.key_variables:
-        ready = prepare(request(model=chat_model(entry), prompt="Hi"), environ={variable: SECRET})
-
-        assert ready.http.headers["authorization"] == f"Bearer {SECRET}"
-        assert ready.headers["authorization"] == "[redacted]"
-
-
 @pytest.mark.parametrize(
     "entry", [entry for entry in COMPATIBLE if not entry.needs_key], ids=lambda entry: entry.id
 )
@@ -200,57 +175,3 @@ def test_self_hosted_servers_need_no_key_but_take_one(entry: ProviderEntry) -> N
     for variable in entry.key_variables:
         ready = prepare(request(model=chat_model(entry), prompt="Hi"), environ={variable: SECRET})
         assert ready.http.headers["authorization"] == f"Bearer {SECRET}"
-
-
-@pytest.mark.parametrize(
-    "entry", [entry for entry in COMPATIBLE if entry.id != "local"], ids=lambda entry: entry.id
-)
-def test_what_can_be_configured(entry: ProviderEntry) -> None:
-    """Key or auth, base URL, headers and query; the result is a frozen value without secrets."""
-    facade: Any = entry.load()(
-        auth=Auth.header("x-gateway-key", SECRET),
-        base_url="https://gateway.example/proxy/v1/?tenant=a",
-        headers={"X-Team": "blue"},
-        query={"trace": "1"},
-    )
-    ready = prepare(request(model=facade.chat("m"), prompt="Hi"))
-
-    assert ready.url == "https://gateway.example/proxy/v1/chat/completions?tenant=a&trace=1"
-    assert ready.headers["x-team"] == "blue"
-    assert ready.headers["x-gateway-key"] == "[redacted]"
-    assert "authorization" not in ready.headers
-    assert SECRET not in repr(facade)
-    with pytest.raises(AttributeError):
-        facade.chat_route = None
-
-
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"api_key": "k", "auth": Auth.none()}, "either api_key or auth"),
-        ({"base_url": "localhost:8000"}, "base_url"),
-        ({"base_url": ""}, "base_url"),
-        ({"base_url": "https://h/v1/chat/completions"}, "base_url='https://h/v1'"),
-    ],
-)
-@pytest.mark.parametrize(
-    "entry", [entry for entry in COMPATIBLE if entry.id != "local"], ids=lambda entry: entry.id
-)
-def test_wrong_settings_are_refused_by_name(
-    entry: ProviderEntry, settings: dict[str, Any], named: str
-) -> None:
-    """It is a ConfigurationError, at once, that names the argument."""
-    with pytest.raises(ConfigurationError, match=named):
-        entry.load()(**settings)
-
-
-def test_an_empty_key_is_not_a_key() -> None:
-    """The argument is named, and the environment is not asked behind the caller's back."""
-    for entry in COMPATIBLE:
-        if entry.id == "local":
-            continue
-        asked = request(model=chat_model(entry, api_key=""), prompt="Hi")
-        error = failure(asked, **dict.fromkeys(entry.key_variables, SECRET))
-
-        assert isinstance(error, AuthenticationError)
-        assert "api_key" in error.message

@@ -1,4 +1,4 @@
-"""Providers with an API or a way to sign of their own: what they send, and what they refuse."""
+"""Providers with an API or a way to sign of their own, and how every provider is configured."""
 
 from importlib import import_module
 from typing import Any
@@ -9,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from llmcore.routes.anthropic import AnthropicCompatible
 from llmcore.routes.auth import Auth
+from llmcore.routes.chat_provider import ChatProvider
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
 from llmcore.schema.content import ReasoningPart, ToolCallPart
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
@@ -20,6 +21,13 @@ from tests.support.wire.prepared import SECRET, WEATHER, failure, prepare, shown
 
 KEY_HEADERS = {"authorization", "x-api-key", "api-key", "x-goog-api-key"}
 ENTRIES = {entry.id: entry for entry in PROVIDERS}
+
+
+def class_of(entry: ProviderEntry) -> type:
+    """Return the class of a provider."""
+    module, _, name = entry.home.partition(":")
+    kind: type = getattr(import_module(module), name)
+    return kind
 
 
 @frozen(kw_only=True)
@@ -112,7 +120,24 @@ NATIVES = [
     ),
 ]
 
+
+def over_chat(provider: str) -> Native:
+    """Return the usual way to the models of a provider of Chat Completions."""
+    return Native(provider=provider, model_id="m", method="chat", path="/chat/completions")
+
+
+WAYS = [
+    *NATIVES,
+    over_chat("openai"),
+    *(over_chat(entry.id) for entry in PROVIDERS if issubclass(class_of(entry), ChatProvider)),
+]
+"""Those, and one of each provider whose requests are in `test_facades.py`."""
+
 everyone = pytest.mark.parametrize("native", NATIVES, ids=str)
+every_way = pytest.mark.parametrize("native", WAYS, ids=str)
+every_way_with_a_key = pytest.mark.parametrize(
+    "native", [native for native in WAYS if native.entry.needs_key], ids=str
+)
 
 
 def greeting(model: Model) -> LLMRequest:
@@ -205,22 +230,22 @@ def test_table_and_class_agree_on_id_protocol_and_variables(native: Native) -> N
     assert entry.docs.startswith("https://")
 
 
-@everyone
+@every_way_with_a_key
 def test_the_key_comes_from_the_environment(native: Native) -> None:
     """At the moment a request is prepared, into the header where it is looked for."""
     name, _, prefix = native.key.partition(": ")
-    variable = native.entry.key_variables[0]
-    ready = prepare(greeting(native.model()), environ={variable: SECRET})
     given = prepare(greeting(native.model(api_key=SECRET)))
+    for variable in native.entry.key_variables:
+        if variable == "ANTHROPIC_AUTH_TOKEN":  # a bearer token: see `test_anthropic.py`
+            continue
+        ready = prepare(greeting(native.model()), environ={variable: SECRET})
 
-    assert ready.http.headers[name] == given.http.headers[name] == prefix + SECRET
-    assert ready.headers[name] == "[redacted]"
-    assert {"authorization", "x-api-key", "api-key", "x-goog-api-key"} & set(ready.headers) == {
-        name
-    }
+        assert ready.http.headers[name] == given.http.headers[name] == prefix + SECRET
+        assert ready.headers[name] == "[redacted]"
+        assert KEY_HEADERS & set(ready.headers) == {name}
 
 
-@everyone
+@every_way_with_a_key
 def test_missing_key_fails_only_when_a_request_is_prepared(native: Native) -> None:
     """It is configured all the same; preparing a request fails and names the variables."""
     error = failure(greeting(native.model()))
@@ -230,7 +255,7 @@ def test_missing_key_fails_only_when_a_request_is_prepared(native: Native) -> No
     assert all(variable in error.message for variable in native.entry.key_variables)
 
 
-@everyone
+@every_way
 def test_an_empty_key_is_not_a_key(native: Native) -> None:
     """The argument is named, and the environment is not asked behind the caller's back."""
     variables = dict.fromkeys(native.entry.key_variables, SECRET)
@@ -240,7 +265,7 @@ def test_an_empty_key_is_not_a_key(native: Native) -> None:
     assert "api_key" in error.message
 
 
-@everyone
+@every_way
 def test_what_can_be_configured(native: Native) -> None:
     """Key or auth, base URL, headers and query; the result is a frozen value without secrets."""
     model = native.model(
@@ -270,7 +295,7 @@ def test_what_can_be_configured(native: Native) -> None:
         ({"base_url": "", "resource_name": None}, "base_url"),
     ],
 )
-@everyone
+@every_way
 def test_wrong_settings_are_refused_by_name(
     native: Native, settings: dict[str, Any], named: str
 ) -> None:
