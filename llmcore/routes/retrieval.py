@@ -117,10 +117,7 @@ class Cohere(RetrievalProvider):
     `https://api.cohere.ai/compatibility/v1`.
     """
 
-    profile = Profile.of_listed(
-        "cohere",
-        base_url="https://api.cohere.com",
-    )
+    profile = Profile.of_listed("cohere", base_url="https://api.cohere.com")
 
 
 class Voyage(RetrievalProvider):
