@@ -88,4 +88,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.sessions.sqlite_store": "SQLiteStore",
     },
     names_in_modules,
+    packages=("mcp", "sync", "testing"),
 )

@@ -1,5 +1,8 @@
 # Made by scripts/write_stubs.py from the table in __init__.py: run `make stubs`.
 
+from llmcore import mcp as mcp
+from llmcore import sync as sync
+from llmcore import testing as testing
 from attrs import evolve as evolve
 from llmcore.catalog.lookup import list_models as list_models
 from llmcore.client.client import Client as Client

@@ -13,10 +13,13 @@ def lazy_names(
     package: str,
     names_of: Mapping[str, str],
     in_modules: Callable[[], Mapping[str, str]] = dict[str, str],
+    *,
+    packages: tuple[str, ...] = (),
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` for *package*.
 
-    *names_of* maps each module to the names it defines, separated by spaces. A name that is not
+    *names_of* maps each module to the names it defines, separated by spaces. *packages* are those
+    inside it that are attributes, too, as in `llmcore.sync.generate`. A name that is not
     there raises AttributeError, as Python's own look-up does, or ImportError in a `from` import,
     which would leave out the hint: where to import from for the names of the package above and of
     *in_modules*, the nearest name otherwise.
@@ -25,6 +28,8 @@ def lazy_names(
     exported = sorted(module_of)
 
     def get(name: str) -> object:
+        if name in packages:
+            return import_module(f"{package}.{name}")
         if name not in module_of:
             hint = _hint(package, name, module_of, in_modules)
             if hint and _is_from_import(f"{package}.{name}"):
@@ -34,7 +39,8 @@ def lazy_names(
         setattr(sys.modules[package], name, value)
         return value
 
-    return get, lambda: exported, exported
+    listed = sorted([*exported, *packages])
+    return get, lambda: listed, exported
 
 
 def _modules(names_of: Mapping[str, str]) -> dict[str, str]:

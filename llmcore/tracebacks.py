@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import Final
 
 _PACKAGE: Final = __name__.partition(".")[0]
+_BETWEEN: Final = frozenset({_PACKAGE, "anyio", "asyncio", "importlib"})
+"""The packages by which this one calls its own code, in threads and loops and by late imports."""
 _WRONG_CALL: Final = "_llmcore_wrong_call"
 
 
@@ -56,12 +58,12 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _from_other_code(traceback: TracebackType | None) -> TracebackType | None:
-    """Return *traceback* from its first frame on that is not of this package."""
+    """Return *traceback* from its first frame on that is neither of this package nor between."""
     while traceback is not None:
         frame = traceback.tb_frame
         module = str(frame.f_globals.get("__name__"))
         generated = frame.f_code.co_filename.startswith("<attrs generated")
-        if module.partition(".")[0] != _PACKAGE and not generated:
+        if module.partition(".")[0] not in _BETWEEN and not generated:
             break
         traceback = traceback.tb_next
     return traceback

@@ -87,6 +87,17 @@ def test_a_submodule_is_imported_though_a_name_is_near_to_it() -> None:
     assert _printed(code) == "llmcore.routes\n"
 
 
+@pytest.mark.parametrize("package", ["mcp", "sync", "testing"])
+def test_package_is_an_attribute_after_import_of_llmcore_alone(package: str) -> None:
+    """As in `import llmcore; llmcore.sync.generate(...)`."""
+    assert _printed(f"import llmcore; print(llmcore.{package}.__name__)") == f"llmcore.{package}\n"
+    assert package in dir(llmcore)
+    assert (
+        f"import {package} as {package}"
+        in Path(write_stubs.ROOT, "llmcore/__init__.pyi").read_text()
+    )
+
+
 def test_the_front_door_has_some_sixty_names() -> None:
     assert 50 < len(llmcore.__all__) < 70
 

@@ -147,6 +147,8 @@ WRONG = {
     "_generate('Hi', response_format=5)": "not an int",
     "_generate('Hi', tool_choice={'name': 'f'})": "ToolChoice.named",
     "sync.generate('Why is the sky blue?')": r"write generate\(model, prompt\)",
+    "sync.generate('Why?')": r"write generate\(model, prompt\)",
+    "sync.Conversation().generate('And then?')": r"or generate\(prompt=...\)",
     "sync.stream('Why is the sky blue?')": r"write stream\(model, prompt\)",
     "_generate('Hi', deps=1)": "did you mean 'tool_context'",
     "_generate('Hi', model_settings={})": "one by one",

@@ -39,7 +39,7 @@ class JsonPrinter:
 
     def show(self, event: LLMEvent) -> None:
         """Print *event*."""
-        line = {"type": str(event.type), **_mapping(to_json(event))}
+        line = {"type": event.type, **_mapping(to_json(event))}
         print(json_text(line), file=self._out, flush=True)
 
     def finish(self, result: Result[LLMResponse, LLMError]) -> None:

@@ -115,6 +115,7 @@ class Client(UnaryMethods, NotPickled):
         """The time limits of calls that set none, unless the route has its own."""
         self.models = tuple(models)
         self._environ = environ
+        self._reads_environment = False
         self._use(ConfiguredProviders.of(providers or {}, default_provider), middleware)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
@@ -135,7 +136,8 @@ class Client(UnaryMethods, NotPickled):
         """Return a client of every provider whose variables are set; the first is the default.
 
         The order is that of `llmcore.routes.providers`. Providers that need no key, such as
-        `ollama` and `local`, take models that name them, such as `ollama:llama3.2`. Raises
+        `ollama` and `local`, take models that name them, such as `ollama:llama3.2`. If a request
+        names a provider that is not configured, the variables are read again. Raises
         ConfigurationError, naming the variable, for an invalid value.
         """
         from llmcore.client.environment import configured_by  # loads importlib.metadata
@@ -144,6 +146,7 @@ class Client(UnaryMethods, NotPickled):
             http=http, transport=transport, timeouts=timeouts, models=models, environ=environ
         )
         made._use(configured_by(made.environ, default_provider), middleware)
+        made._reads_environment = True
         return made
 
     def _use(self, configured: ConfiguredProviders, middleware: Sequence[Middleware]) -> None:
@@ -343,6 +346,16 @@ class Client(UnaryMethods, NotPickled):
             message = f"the client takes request(model=..., prompt=...), not {shown_kind(request)}"
             hint = "for a prompt call llmcore.generate(model, prompt)"
             return Failure(InvalidRequestError(f"{message}; {hint}"))
+        resolved = self._configured.resolve(request, self.models)
+        if isinstance(resolved, Success) or not self._reads_environment:
+            return resolved
+        from llmcore.client.environment import configured_by
+
+        try:  # the variable that the last error named may have been set since, as in a notebook
+            now = configured_by(self.environ, None)
+        except ConfigurationError as error:
+            return Failure(error)
+        self._configured = self._configured.with_later(now)
         return self._configured.resolve(request, self.models)
 
     def _call(

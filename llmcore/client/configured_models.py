@@ -64,6 +64,13 @@ class ConfiguredProviders:
             raise ConfigurationError(message)
         return evolve(made, default=chosen, default_was_chosen=chosen is not None)
 
+    def with_later(self, later: "ConfiguredProviders") -> "ConfiguredProviders":
+        """Return these providers, and those that are only among *later*."""
+        by_name = {**later.by_name, **self.by_name}
+        if len(by_name) == len(self.by_name):
+            return self
+        return evolve(self, by_name=by_name, default=self.default or later.default)
+
     def resolve(
         self, request: LLMRequest, models: "Sequence[ModelInfo]"
     ) -> Result[Model, LLMError]:

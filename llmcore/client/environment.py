@@ -117,6 +117,11 @@ def unconfigured(
     elif (info := get_model_info(model_id)) is not None and info.provider in entries:
         owner = f"{model_id!r} is a model of the provider {info.provider!r}"
         message = f"{owner}, which is not configured {listing}: {_remedy(entries[info.provider])}"
+    elif " " in model_id:
+        message = (
+            f"{model_id[:40]!r} is given as the model, which is a name such as 'openai:gpt-5.2': "
+            "write generate(model, prompt)"
+        )
     elif not model_id:
         message = f"there is no default provider {listing}: {_ANY_REMEDY}"
     else:
@@ -164,8 +169,8 @@ def unknown_provider(name: str, others: Iterable[str] = ()) -> ConfigurationErro
 
 
 _ANY_REMEDY: Final = (
-    "set a key such as OPENAI_API_KEY for Client.from_env(), or name a model, such as "
-    "'openai:gpt-5.2'"
+    "set a key such as OPENAI_API_KEY, or give a configured model, such as "
+    "OpenAI(api_key=...).responses('gpt-5.2')"
 )
 
 
@@ -177,4 +182,5 @@ def _remedy(entry: ProviderEntry) -> str:
         return f"run `{entry.login}`, or {given}"
     if not entry.switches:
         return given
-    return f"set {' or '.join(entry.switches)} for Client.from_env(), or {given}"
+    variables = " or ".join(entry.switches)
+    return f"set {variables}, which the default client and Client.from_env() read, or {given}"

@@ -5,6 +5,7 @@ A description is text in `Annotated`, a `Meta` of msgspec or a `Doc` of typing_e
     name: Annotated[str, "the full name"]
 """
 
+import dataclasses
 from collections.abc import Iterator
 from types import UnionType
 from typing import (
@@ -19,6 +20,7 @@ from typing import (
     get_type_hints,
 )
 
+import attrs
 import msgspec
 
 
@@ -30,6 +32,17 @@ def is_annotated(type_: Any) -> bool:
 def is_model(type_: Any) -> bool:
     """Return whether *type_* is a model of pydantic."""
     return hasattr(type_, "model_json_schema") and hasattr(type_, "model_validate_json")
+
+
+def is_record(value: object) -> bool:
+    """Return whether *value* is one of a class with fields, rather than such a class or a type."""
+    kind = type(value)
+    return (
+        dataclasses.is_dataclass(kind)
+        or attrs.has(kind)
+        or issubclass(kind, msgspec.Struct)
+        or is_model(kind)
+    )
 
 
 def description_of(type_: Any) -> str | None:

@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -87,7 +88,7 @@ def handler_of(function: Function, parameters: JsonObject) -> Handler:
     _reject_generators(function)
     declared = parameters.get("properties")
     names = set(declared) if isinstance(declared, Mapping) else set[str]()
-    parameter_names = _parameters(function)
+    parameter_names = [name for name in _parameters(function) if name not in bound(function)]
     injected = frozenset(name for name in parameter_names if name in INJECTED and name not in names)
     supplied = [name for name in parameter_names if name not in injected]
     takes_all = supplied[0] if len(supplied) == 1 and supplied[0] not in names else None
@@ -141,12 +142,15 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
     """
     _reject_generators(function)
     hints = _hints(function)
-    described = arguments_of(function.__doc__)
+    described = arguments_of(behind(function).__doc__)
     arguments: list[Argument] = []
     injected = set()
     for name, parameter in _signature(function).parameters.items():
+        if name in bound(function):
+            continue
         _check_parameter(function, parameter, is_first=not arguments)
         if name in INJECTED:
+            _check_injected(function, name, hints.get(name, Any))
             injected.add(name)
             continue
         type_ = hints.get(name, Any)
@@ -186,6 +190,30 @@ def _check_parameter(function: Function, parameter: inspect.Parameter, *, is_fir
         )
 
 
+def _check_injected(function: Function, name: str, type_: object) -> None:
+    """Raise ConfigurationError if a parameter that the loop fills is meant for the model.
+
+    Its annotation shows it: a type of JSON in place of the filled value's.
+    """
+    filled, right = _FILLED.get(name, ("", ()))
+    kind = get_origin(type_) or type_
+    items = {get_origin(item) or item for item in get_args(type_)}
+    if kind in _OF_JSON and kind not in right and (kind is not list or items & _OF_JSON):
+        raise ConfigurationError(
+            f"the parameter {name!r} of {name_of(function)} gets {filled}: rename it if the model "
+            "is to fill it"
+        )
+
+
+_OF_JSON = frozenset({str, int, float, bool, dict, list})
+_FILLED: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "messages": ("the conversation, a sequence of Message", ()),
+    "abort_signal": ("the AbortSignal of the run", ()),
+    "tool_call_id": ("the id of the call, a str", (str,)),
+    "context": ("tool_context", tuple(_OF_JSON)),
+}
+
+
 def _signature(function: Function) -> inspect.Signature:
     try:
         return inspect.signature(function)
@@ -199,13 +227,36 @@ def _signature(function: Function) -> inspect.Signature:
 
 def _hints(function: Function) -> dict[str, Any]:
     try:
-        annotated = function if hasattr(function, "__annotations__") else type(function).__call__
+        inner = behind(function)
+        own = inspect.isroutine(inner) or isinstance(inner, type) or _has_annotations(inner)
+        annotated = inner if own else type(inner).__call__
         return get_type_hints(annotated, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
         message = f"the annotations of {name_of(function)} cannot be read: {error}"
         raise ConfigurationError(message, cause=error) from error
 
 
+def _has_annotations(value: object) -> bool:
+    """Return whether *value* has annotations that are not those of its class's fields."""
+    return "__annotations__" in getattr(value, "__dict__", ())
+
+
 def name_of(function: Function) -> str:
-    """Return the name of *function*."""
-    return str(getattr(function, "__name__", type(function).__name__))
+    """Return the name of *function*, or of the one behind a `functools.partial`."""
+    inner = behind(function)
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def behind(function: Function) -> Function:
+    """Return the function that *function* calls if it is a `functools.partial`, or itself."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def bound(function: Function) -> frozenset[str]:
+    """Return the parameters that a `functools.partial` passes by name.
+
+    Python lets callers override them. A model must not see them: they may be secrets.
+    """
+    return frozenset(function.keywords) if isinstance(function, partial) else frozenset()

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 from attrs import evolve, frozen
 
+from llmcore.generation.annotations import is_record
 from llmcore.generation.json_schema import check_schema, problems
 from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.type_schema import converted, is_instance, schema_of
@@ -65,6 +66,13 @@ class ObjectSchema:
         """
         if given is None:
             raise InvalidRequestError("schema must be a JSON Schema or a type, not None")
+        if isinstance(given, str):
+            raise InvalidRequestError(
+                "schema must be a JSON Schema or a type, not text: give json.loads(...) of it"
+            )
+        if is_record(given):
+            name = type(given).__name__
+            raise InvalidRequestError(f"schema is a value of {name}: give the class, schema={name}")
         if not isinstance(given, Mapping):
             return cls.of_type(given)
         schema = plain_object(given)

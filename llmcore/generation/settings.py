@@ -260,8 +260,10 @@ class RunPlan:
             if handler is not None and not handler.accepts_context(self.tool_context):
                 kind = shown_kind(self.tool_context)
                 expected = getattr(handler.context_type, "__name__", str(handler.context_type))
-                message = f"tool_context must be a {expected} for {name_of(handler.function)}"
-                raise InvalidRequestError(f"{message}, not {kind}")
+                raise InvalidRequestError(
+                    f"tool_context must be a {expected}, not {kind}: the parameter 'context' of "
+                    f"{name_of(handler.function)} gets it; rename it if the model is to fill it"
+                )
 
     def first_request(self) -> LLMRequest:
         """Return the request of the first step."""
@@ -438,12 +440,18 @@ def plan_of(
     """Return the plan of a call of *function*; TypeError for a setting that it does not have."""
     known = ("model", "prompt", *Settings.__annotations__)
     refuse_unknown(function, settings, known, _INSTEAD, otherwise=_NATIVE)
-    if prompt is None and isinstance(model, str) and " " in model and "messages" not in settings:
+    asks_nothing = prompt is None and not {"messages", "request"} & settings.keys()
+    if asks_nothing and isinstance(model, str) and _is_no_model(model):
         raise InvalidRequestError(
             f"{model[:40]!r} is given as the model: write {function}(model, prompt), such as "
             f"{function}('openai:gpt-5.2', 'Hi'), or {function}(prompt=...)"
         )
     return RunPlan(model=model, prompt=prompt, **settings)
+
+
+def _is_no_model(name: str) -> bool:
+    """Return whether *name* is rather a question."""
+    return " " in name or name.endswith(("?", "!", "."))
 
 
 def _retries(count: int | None) -> RetryPolicy:

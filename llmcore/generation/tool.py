@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, U
 from attrs import evolve, field, frozen
 
 from llmcore.generation.docstrings import summary_of
-from llmcore.generation.handler import Handler, handler_of, name_of, typed_handler
+from llmcore.generation.handler import Handler, behind, handler_of, name_of, typed_handler
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError
@@ -177,7 +177,7 @@ def tool(
             raise ConfigurationError("a lambda has no name: set one with tool(name=...)")
         return Tool(
             name or name_of(function),
-            summary_of(function.__doc__) if description is None else description,
+            summary_of(behind(function).__doc__) if description is None else description,
             parameters,
             function,
             timeout=timeout,
@@ -188,5 +188,11 @@ def tool(
         )
 
     if function is not None:
+        if not callable(function):
+            given = f"@tool(name={function!r})" if isinstance(function, str) else "@tool"
+            kind = shown_kind(function)
+            raise ConfigurationError(
+                f"tool makes a tool of a function, not of {kind}: write {given} above the function"
+            )
         return make(function)
     return cast("Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]", make)

@@ -61,7 +61,12 @@ def _schema_by_msgspec(type_: Any, parts: Sequence[Any]) -> tuple[dict[str, Any]
     def hook(kind: Any) -> dict[str, Any]:
         if not is_model(kind):
             raise TypeError(f"the type {kind!r} is not supported")
-        schema: dict[str, Any] = kind.model_json_schema(ref_template=_MODEL)
+        from pydantic.errors import PydanticUserError
+
+        try:
+            schema: dict[str, Any] = kind.model_json_schema(ref_template=_MODEL)
+        except PydanticUserError as error:  # a field without a schema
+            raise TypeError(_first_sentence(error)) from error
         definitions.update(schema.pop("$defs", {}))
         return schema
 
@@ -347,7 +352,7 @@ def _read_by_pydantic(type_: Any, parts: Sequence[Any], fault: Exception | None)
     except ImportError as error:  # of a validator that a type of pydantic needs
         raise _unsupported(type_, error) from error
     except (PydanticUserError, RecursionError) as error:
-        first = TypeError(str(error).partition(". ")[0])
+        first = TypeError(_first_sentence(error))
         unions = "write attrs classes in a union as dataclasses, or "
         hint = unions if str(fault).startswith(_SEVERAL_CLASSES) else ""
         raise _unsupported(type_, fault or first, hint) from error
@@ -364,6 +369,10 @@ def _unsupported(type_: Any, reason: Exception, hint: str = "") -> Configuration
         "or attrs class, a list of them, or a JSON Schema as a dict"
     )
     return ConfigurationError(message, cause=reason)
+
+
+def _first_sentence(error: Exception) -> str:
+    return re.split(r"\.\s|\n", str(error), maxsplit=1)[0]
 
 
 def _is_of_pydantic(part: Any) -> bool:

@@ -224,7 +224,7 @@ def _timeline(steps: Sequence[_Step]) -> Document:
 def event_document(event: LLMEvent, ms: float) -> Document:
     """Return *event* as the page shows it."""
     data = to_json(event)
-    return raw_event({**object_or_empty(data), "type": str(event.type)}, ms)
+    return raw_event({**object_or_empty(data), "type": event.type}, ms)
 
 
 def raw_event(data: JsonObject, ms: float) -> Document:

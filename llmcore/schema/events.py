@@ -17,7 +17,6 @@ a second `StepStart` of the same step, with `continues`; no segment is open ther
 `llmcore.folds.grammar` checks these rules.
 """
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
 from attrs import field
@@ -44,29 +43,29 @@ if TYPE_CHECKING:  # it is made of events
     from llmcore.schema.response import LLMResponse
 
 
-class EventType(StrEnum):
-    """The `type` of each event, also in JSON."""
-
-    STREAM_START = "stream-start"
-    STEP_START = "step-start"
-    TEXT_START = "text-start"
-    TEXT_DELTA = "text-delta"
-    TEXT_END = "text-end"
-    REASONING_START = "reasoning-start"
-    REASONING_DELTA = "reasoning-delta"
-    REASONING_END = "reasoning-end"
-    TOOL_INPUT_START = "tool-input-start"
-    TOOL_INPUT_DELTA = "tool-input-delta"
-    TOOL_INPUT_END = "tool-input-end"
-    TOOL_CALL = "tool-call"
-    TOOL_RESULT = "tool-result"
-    TOOL_ERROR = "tool-error"
-    SOURCE = "source"
-    FILE = "file"
-    STEP_FINISH = "step-finish"
-    FINISH = "finish"
-    ERROR = "error"
-    PROVIDER_EVENT = "provider-event"
+EventType: TypeAlias = Literal[
+    "stream-start",
+    "step-start",
+    "text-start",
+    "text-delta",
+    "text-end",
+    "reasoning-start",
+    "reasoning-delta",
+    "reasoning-end",
+    "tool-input-start",
+    "tool-input-delta",
+    "tool-input-end",
+    "tool-call",
+    "tool-result",
+    "tool-error",
+    "source",
+    "file",
+    "step-finish",
+    "finish",
+    "error",
+    "provider-event",
+]
+"""The `type` of an event, also in JSON: comparing it tells a type checker the event's class."""
 
 
 FinishReasonKind = Literal["stop", "length", "tool_calls", "content_filter", "error", "other"]
@@ -110,7 +109,7 @@ class FinishReason:
 class StreamStart(EventBase):
     """The provider accepted the request."""
 
-    type: ClassVar[EventType] = EventType.STREAM_START
+    type: ClassVar[Literal["stream-start"]] = "stream-start"
     provider: str
     """The id of the provider that answers."""
     model: str
@@ -136,7 +135,7 @@ class StreamStart(EventBase):
 class StepStart(EventBase):
     """A call of the model begins; `step` counts from 0."""
 
-    type: ClassVar[EventType] = EventType.STEP_START
+    type: ClassVar[Literal["step-start"]] = "step-start"
     step: int = 0
     """The number of the step, from 0."""
     start: StreamStart | None = field(default=None, kw_only=True)
@@ -151,7 +150,7 @@ class StepStart(EventBase):
 class TextStart(EventBase):
     """A text segment begins."""
 
-    type: ClassVar[EventType] = EventType.TEXT_START
+    type: ClassVar[Literal["text-start"]] = "text-start"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     refusal: bool = field(default=False, kw_only=True)
@@ -165,7 +164,7 @@ class TextStart(EventBase):
 class TextDelta(EventBase):
     """More text of segment `id`."""
 
-    type: ClassVar[EventType] = EventType.TEXT_DELTA
+    type: ClassVar[Literal["text-delta"]] = "text-delta"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     text: str
@@ -179,7 +178,7 @@ class TextDelta(EventBase):
 class TextEnd(EventBase):
     """A text segment is complete."""
 
-    type: ClassVar[EventType] = EventType.TEXT_END
+    type: ClassVar[Literal["text-end"]] = "text-end"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     text: str = ""
@@ -199,7 +198,7 @@ class TextEnd(EventBase):
 class ReasoningStart(EventBase):
     """A reasoning segment begins."""
 
-    type: ClassVar[EventType] = EventType.REASONING_START
+    type: ClassVar[Literal["reasoning-start"]] = "reasoning-start"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     provider_metadata: ProviderMetadata = native_metadata()
@@ -211,7 +210,7 @@ class ReasoningStart(EventBase):
 class ReasoningDelta(EventBase):
     """More reasoning of segment `id`."""
 
-    type: ClassVar[EventType] = EventType.REASONING_DELTA
+    type: ClassVar[Literal["reasoning-delta"]] = "reasoning-delta"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     text: str
@@ -223,7 +222,7 @@ class ReasoningDelta(EventBase):
 class ReasoningEnd(EventBase):
     """A reasoning segment is complete, with the data that its replay needs."""
 
-    type: ClassVar[EventType] = EventType.REASONING_END
+    type: ClassVar[Literal["reasoning-end"]] = "reasoning-end"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     text: str = ""
@@ -241,7 +240,7 @@ class ReasoningEnd(EventBase):
 class ToolInputStart(EventBase):
     """The model begins to write the input of a tool; `id` is the call's id."""
 
-    type: ClassVar[EventType] = EventType.TOOL_INPUT_START
+    type: ClassVar[Literal["tool-input-start"]] = "tool-input-start"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     name: str
@@ -259,7 +258,7 @@ class ToolInputStart(EventBase):
 class ToolInputDelta(EventBase):
     """More of the input's text: JSON, or the raw text of a custom tool."""
 
-    type: ClassVar[EventType] = EventType.TOOL_INPUT_DELTA
+    type: ClassVar[Literal["tool-input-delta"]] = "tool-input-delta"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     text: str
@@ -271,7 +270,7 @@ class ToolInputDelta(EventBase):
 class ToolInputEnd(EventBase):
     """The input's text is complete."""
 
-    type: ClassVar[EventType] = EventType.TOOL_INPUT_END
+    type: ClassVar[Literal["tool-input-end"]] = "tool-input-end"
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
     text: str = ""
@@ -288,7 +287,7 @@ class ToolCall(EventBase):
     `arguments` is a string for a `custom` tool and for invalid JSON.
     """
 
-    type: ClassVar[EventType] = EventType.TOOL_CALL
+    type: ClassVar[Literal["tool-call"]] = "tool-call"
     id: str
     """The id that the result refers to."""
     name: str
@@ -310,7 +309,7 @@ class ToolCall(EventBase):
 class ToolResult(EventBase):
     """A tool's result, run by the provider or by the tool loop."""
 
-    type: ClassVar[EventType] = EventType.TOOL_RESULT
+    type: ClassVar[Literal["tool-result"]] = "tool-result"
     tool_call_id: str
     """The id of the call."""
     content: JsonValue | tuple[ToolOutputPart, ...] = field(converter=tool_output)
@@ -332,7 +331,7 @@ class ToolResult(EventBase):
 class ToolError(EventBase):
     """A tool could not be run or failed; a `ToolResult` with `is_error` follows."""
 
-    type: ClassVar[EventType] = EventType.TOOL_ERROR
+    type: ClassVar[Literal["tool-error"]] = "tool-error"
     tool_call_id: str
     """The id of the call."""
     name: str
@@ -346,7 +345,7 @@ class ToolError(EventBase):
 class Source(EventBase):
     """A source that the response is based on."""
 
-    type: ClassVar[EventType] = EventType.SOURCE
+    type: ClassVar[Literal["source"]] = "source"
     id: str
     """The source's id in this response."""
     url: str | None = None
@@ -364,7 +363,7 @@ class Source(EventBase):
 class File(EventBase):
     """A file that the model generated: an image, audio, a document."""
 
-    type: ClassVar[EventType] = EventType.FILE
+    type: ClassVar[Literal["file"]] = "file"
     id: str
     """The file's id in this response."""
     media_type: str | None = None
@@ -388,7 +387,7 @@ class File(EventBase):
 class StepFinish(EventBase):
     """A call of the model ended."""
 
-    type: ClassVar[EventType] = EventType.STEP_FINISH
+    type: ClassVar[Literal["step-finish"]] = "step-finish"
     finish_reason: FinishReason
     """Why the model stopped in this step."""
     step: int = 0
@@ -402,7 +401,7 @@ class StepFinish(EventBase):
 class Finish(EventBase):
     """The response is complete."""
 
-    type: ClassVar[EventType] = EventType.FINISH
+    type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason
     """Why the model stopped."""
     usage: Usage | None = None
@@ -427,7 +426,7 @@ class Finish(EventBase):
 class ErrorEvent(EventBase):
     """The response failed; `error.partial` is the part that arrived."""
 
-    type: ClassVar[EventType] = EventType.ERROR
+    type: ClassVar[Literal["error"]] = "error"
     error: LLMError
     """The error; its `partial` is the response so far."""
 
@@ -441,7 +440,7 @@ class ProviderEvent(EventBase):
     message keeps it as a `ProviderPart` in its place.
     """
 
-    type: ClassVar[EventType] = EventType.PROVIDER_EVENT
+    type: ClassVar[Literal["provider-event"]] = "provider-event"
     provider: str
     """The provider that sent it."""
     data: JsonValue = field(converter=plain_json)

@@ -201,6 +201,45 @@ def test_the_process_environment_is_the_usual_one(monkeypatch: pytest.MonkeyPatc
     assert ready.http.headers["authorization"] == "Bearer gsk-1"
 
 
+def test_variable_that_is_set_after_an_error_configures_its_provider() -> None:
+    """In a notebook, the cell that failed is run again."""
+    environ: dict[str, str] = {}
+    client = Client.from_env(environ=environ)
+    asked = request(model="groq:m", prompt="Hi")
+    assert "set GROQ_API_KEY" in client.resolve(asked).failure().message
+
+    environ["GROQ_API_KEY"] = "k"
+
+    assert client.resolve(asked).unwrap().provider == "groq"
+    assert client.default_provider == "groq"
+
+
+def test_variable_that_is_set_later_does_not_change_the_default_provider() -> None:
+    environ = {"XAI_API_KEY": "k"}
+    client = Client.from_env(environ=environ)
+    environ["GROQ_API_KEY"] = "k"
+    client.resolve(request(model="groq:m", prompt="Hi")).unwrap()
+
+    assert client.default_provider == "xai"
+
+
+def test_invalid_value_that_is_set_later_is_the_error() -> None:
+    environ: dict[str, str] = {}
+    client = Client.from_env(environ=environ)
+    environ |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "nonsense"}
+    error = client.resolve(request(model="openai:m", prompt="Hi")).failure()
+
+    assert isinstance(error, ConfigurationError)
+    assert "OPENAI_BASE_URL" in error.message
+
+
+def test_client_that_was_given_its_providers_reads_no_variables() -> None:
+    client = Client(providers={"openai": OpenAI(api_key="k")}, environ={"GROQ_API_KEY": "k"})
+    error = client.resolve(request(model="groq:m", prompt="Hi")).failure()
+
+    assert isinstance(error, ConfigurationError)
+
+
 # -- packages of others
 
 
@@ -300,6 +339,7 @@ def test_tag_of_a_local_model_that_is_nearly_a_provider_is_sent_to_the_local_ser
         ("m", "mistrl", "did you mean 'mistral'?"),
         ("qwen-of-mine:7b", None, "which provider has the model 'qwen-of-mine:7b'?"),
         ("", None, "no default provider .*: set a key such as OPENAI_API_KEY"),
+        ("Why is the sky blue?", None, "'Why is the sky blue.' is given as the model"),
         ("m", "nowhere-at-all", "'nowhere-at-all' is not configured"),
     ],
 )

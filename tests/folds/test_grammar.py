@@ -111,7 +111,7 @@ def test_every_beginning_of_a_good_stream_passes_as_one(
             ),
         ],
     ],
-    ids=lambda stream: " ".join(str(event.type) for event in stream),
+    ids=lambda stream: " ".join(event.type for event in stream),
 )
 def test_streams_within_the_rules_have_no_violations(stream: list[LLMEvent]) -> None:
     """Every rule has its allowed cases."""

@@ -367,7 +367,7 @@ def test_no_events_are_not_a_response() -> None:
         [TextStart("0"), TextEnd("0", ""), TextDelta("0", "x")],
         [ReasoningStart("0"), ReasoningEnd("0"), ReasoningDelta("0", "x")],
     ],
-    ids=lambda inner: " ".join(str(event.type) for event in inner),
+    ids=lambda inner: " ".join(event.type for event in inner),
 )
 def test_a_misplaced_delta_is_a_failure(inner: list[LLMEvent]) -> None:
     """Text that belongs nowhere is not left out of a response that looks whole."""

@@ -366,7 +366,7 @@ def test_deltas_may_take_the_short_way(bare: list[LLMEvent]) -> None:
         [ToolInputStart("c1", "f"), ToolCall("c1", "f", {})],
         [ToolCall("c1", "f", {}), ToolCall("c1", "g", {})],
     ],
-    ids=lambda inner: " ".join(str(event.type) for event in inner),
+    ids=lambda inner: " ".join(event.type for event in inner),
 )
 def test_a_misplaced_event_ends_the_stream_with_an_error(inner: list[LLMEvent]) -> None:
     """Text that belongs nowhere is neither lost nor given to another segment."""

@@ -183,5 +183,5 @@ async def test_context_of_another_type_is_refused_before_anything_is_sent(contex
         return context.name
 
     fake = FakeModel()
-    with pytest.raises(InvalidRequestError, match="tool_context must be a Account for whose"):
+    with pytest.raises(InvalidRequestError, match=r"must be a Account, not .* 'context' of whose"):
         await generate(fake.model, "Hi", tools=[whose], tool_context=context, client=fake.client)

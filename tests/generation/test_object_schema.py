@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+from collections.abc import Callable
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import attrs
@@ -51,6 +52,10 @@ class ModelPerson(pydantic.BaseModel):
     name: str
     age: int = pydantic.Field(ge=0)
     friends: list["ModelPerson"] = []
+
+
+class ModelOfFunction(pydantic.BaseModel):
+    f: Callable[[int], int]
 
 
 JSON_PERSON = {
@@ -116,7 +121,8 @@ def test_what_does_not_fit_says_where(schema: Any, value: Any, problem: str) -> 
         (object, ConfigurationError),
         (lambda name: name, ConfigurationError),
         (len, ConfigurationError),
-        ("a person", ConfigurationError),
+        ("a person", InvalidRequestError),
+        (ModelOfFunction, ConfigurationError),
         (dataclasses.make_dataclass("Misspelt", [("name", "Strr")]), ConfigurationError),
         (dataclasses.make_dataclass("Described", [("name", "their name")]), ConfigurationError),
     ],
@@ -125,6 +131,21 @@ def test_what_is_not_a_schema_is_refused_at_once(given_: Any, error: type[LLMErr
     """Before anything is sent, and without fetching anything."""
     with pytest.raises(error):
         ObjectSchema.of(given_)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        DataPerson("Ada", 36),
+        AttrsPerson("Ada", 36),
+        StructPerson("Ada", 36),
+        ModelPerson(name="Ada", age=36),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_value_of_a_class_as_the_schema_is_answered_with_the_class(value: Any) -> None:
+    with pytest.raises(InvalidRequestError, match=f"give the class, schema={type(value).__name__}"):
+        ObjectSchema.of(value)
 
 
 def test_a_model_in_a_list_is_found() -> None:

@@ -1,8 +1,10 @@
 """Tools, and functions made into tools."""
 
 import dataclasses
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from llmcore.generation.handler import Handler
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.messages import Message
 from llmcore.schema.tools import ToolDefinition
 
 CITY: dict[str, Any] = {
@@ -116,6 +119,88 @@ def test_methods_and_callables_are_functions_too() -> None:
     assert not bought.handler.is_async
     assert sold.handler is not None
     assert sold.handler.is_async
+    assert sold.parameters["properties"] == {"what": {"type": "string"}}
+
+
+def search(query: str, limit: int, api_key: str = "none") -> str:  # noqa: D417
+    """Search the shop.
+
+    Args:
+        query: some words
+
+    """
+    return f"{query} {limit} {api_key}"
+
+
+def test_partial_function_is_described_as_the_function_without_what_is_bound() -> None:
+    """A bound argument may be a secret, which the model is not to see."""
+    made = tool(partial(partial(search, limit=3), api_key="sk-secret"))
+
+    assert (made.name, made.description) == ("search", "Search the shop.")
+    assert made.parameters == {
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "some words"}},
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    assert made.handler is not None
+    assert made(**made.handler.keywords({"query": "tea"})) == "tea 3 sk-secret"
+
+
+def test_partial_function_with_a_schema_gets_all_arguments_in_its_free_parameter() -> None:
+    def look(arguments: dict[str, Any], key: str) -> str:
+        return f"{arguments} {key}"
+
+    assert handler(partial(look, key="k"), CITY).takes_all == "arguments"
+
+
+@pytest.mark.parametrize(
+    ("name", "type_"),
+    [
+        ("messages", str),
+        ("messages", list[str]),
+        ("messages", list[dict[str, Any]]),
+        ("abort_signal", bool),
+        ("tool_call_id", int),
+    ],
+    ids=str,
+)
+def test_filled_parameter_that_is_meant_for_the_model_is_refused(name: str, type_: Any) -> None:
+    def send(**given: Any) -> None:
+        """Send it."""
+
+    send.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=type_)]
+    )
+    send.__annotations__ = {name: type_}
+
+    with pytest.raises(ConfigurationError, match=f"'{name}' of send gets .*: rename it"):
+        tool(send)
+
+
+@pytest.mark.parametrize("type_", [list, list[Message], Sequence[Message], Any], ids=str)
+def test_parameter_messages_of_fitting_type_gets_the_conversation(type_: Any) -> None:
+    def count(messages: Any) -> int:
+        """Count them."""
+        return len(messages)
+
+    count.__annotations__["messages"] = type_
+    made = tool(count)
+
+    assert made.handler is not None
+    assert made.handler.injected == {"messages"}
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("look", "not of a str: write @tool\\(name='look'\\)"),
+        (3, "not of an int: write @tool above"),
+    ],
+)
+def test_decorator_with_something_else_than_a_function_is_refused(given: Any, hint: str) -> None:
+    with pytest.raises(ConfigurationError, match=hint):
+        tool(given)
 
 
 def no_keywords(*args: int) -> None:

@@ -12,8 +12,10 @@ import pytest
 import llmcore
 from llmcore import (
     Client,
+    ConfigurationError,
     InvalidRequestError,
     LLMError,
+    Local,
     Model,
     NetworkError,
     OpenAI,
@@ -100,6 +102,19 @@ async def test_streams_and_results_raise_where_they_are_read(model: Model) -> No
     async with Client() as client:
         result = await client.stream(request(model=model, prompt="Hi")).result()
     assert extract_tb(result.failure().__traceback__) == []
+
+
+def test_error_raised_in_a_thread_of_the_library_shows_no_frames_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The local model is loaded in a thread, where its package may be missing."""
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(ConfigurationError, match=r"llmcore-routes\[local\]") as caught:
+        sync.generate(Local(model_path=Path("model.gguf")).model(), "Hi")
+
+    assert [frame.filename for frame in extract_tb(caught.value.__traceback__)] == [__file__]
+    assert caught.value.__cause__ is not None
+    assert extract_tb(caught.value.__cause__.__traceback__) == []
 
 
 def test_blocking_calls_raise_at_the_call(model: Model) -> None:

@@ -17,7 +17,7 @@ def test_every_event_has_a_type_of_its_own() -> None:
     """The strings tell events apart, in JSON too, and none is left over."""
     types = sorted(kind.type for kind in get_args(LLMEvent))
 
-    assert types == sorted(EventType)
+    assert types == sorted(get_args(EventType))
 
 
 def test_a_type_reads_as_its_string() -> None:

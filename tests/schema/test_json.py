@@ -2,6 +2,7 @@
 
 import json as standard
 import math
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.events import EventType
 from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
@@ -152,7 +152,11 @@ def test_plain_makes_dicts_and_lists() -> None:
 
 def test_plain_takes_kinds_of_text_and_numbers() -> None:
     """An enumeration of texts is text."""
-    assert dumps(plain_json({"type": EventType.FINISH})) == b'{"type":"finish"}'
+
+    class Kind(StrEnum):
+        FINISH = "finish"
+
+    assert dumps(plain_json({"type": Kind.FINISH})) == b'{"type":"finish"}'
 
 
 def circular() -> list[Any]:

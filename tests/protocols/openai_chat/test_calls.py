@@ -9,7 +9,7 @@ from attrs import evolve
 from llmcore.protocols.openai_chat import OPENAI
 from llmcore.schema.content import TextPart, ToolCallPart
 from llmcore.schema.errors import StreamError
-from llmcore.schema.events import EventType, ProviderEvent, ToolCall, ToolInputDelta
+from llmcore.schema.events import ProviderEvent, ToolCall, ToolInputDelta
 from llmcore.schema.tools import CustomTool, ToolChoice, ToolDefinition
 from tests.support.wire.chat import ASKED, call, calls_chunks, chunk, completion, streamed, whole
 from tests.support.wire.protocol import error, response
@@ -457,7 +457,7 @@ def test_plain_fragments_pass_as_deltas() -> None:
 
     assert [e.text for e in events if isinstance(e, ToolInputDelta)] == list(A)
     kinds = [event.type for event in events]
-    assert kinds.index(EventType.TOOL_INPUT_END) + 1 == kinds.index(EventType.TOOL_CALL)
+    assert kinds.index("tool-input-end") + 1 == kinds.index("tool-call")
 
 
 def test_the_api_before_tools_still_reads() -> None:

@@ -18,6 +18,7 @@ from llmcore import (
     tool,
 )
 from llmcore.schema.errors import NoObjectGeneratedError
+from llmcore.schema.events import StepFinish, TextDelta
 
 
 @dataclasses.dataclass
@@ -72,9 +73,11 @@ async def streams() -> None:
         async for event in events:
             match event.type:
                 case "text-delta":
-                    pass
+                    assert_type(event, TextDelta)
                 case _:
                     pass
+            if event.type == "step-finish":
+                assert_type(event, StepFinish)
         assert_type((await events.result()).output, None)
     arriving = stream_object("m", "Hi", schema=list[Town])
     async for town in arriving.element_stream:
