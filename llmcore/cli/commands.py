@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from llmcore.cli.program import Parser, ShowVersion, add_command, nearest_hint
@@ -44,11 +45,20 @@ COMMANDS: Final[Commands] = {
 }
 
 _ABOUT: Final = "Call any LLM provider from the shell."
+_INSTEAD: Final = {
+    **dict.fromkeys(("template", "templates", "alias", "aliases", "settings"), "llmcore config"),
+    **dict.fromkeys(("serve", "server", "gateway", "proxy"), "openbridge serve"),
+    **dict.fromkeys(("run", "generate", "complete", "prompt"), "llmcore ask"),
+    "history": "llmcore logs",
+    "install": "llmcore local install",
+    "version": "llmcore --version",
+}
+"""Commands that people look for, and those that do it."""
 
 
 def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the argument parser of `llmcore` for the command line *argv*."""
-    return parser_of("llmcore", _ABOUT, COMMANDS, argv)
+    return parser_of("llmcore", _ABOUT, COMMANDS, argv, _INSTEAD)
 
 
 _FILES: Final = ("file", "responses")
@@ -77,11 +87,16 @@ def print_script(prog: str, about: str, commands: Commands, shell: str) -> int:
 
 
 def parser_of(
-    prog: str, about: str, commands: Commands, argv: Sequence[str] | None
+    prog: str,
+    about: str,
+    commands: Commands,
+    argv: Sequence[str] | None,
+    instead: Mapping[str, str] = MappingProxyType({}),
 ) -> argparse.ArgumentParser:
     """Return the argument parser of the program *prog* for the command line *argv*.
 
-    Only the module of the command in *argv* is imported.
+    Only the module of the command in *argv* is imported. *instead* has what to write for commands
+    that other programs have.
     """
     words = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in words if not word.startswith("-")), None)
@@ -92,13 +107,19 @@ def parser_of(
     if chosen == "help":  # which `--help` is the option for
         named = list(words[1:2])
         if named and named[0] not in commands:
-            parser.error(f"there is no command {named[0]!r}{nearest_hint(named[0], commands)}")
+            parser.error(_no_command(named[0], commands, instead))
         parser_with_options(prog, about, commands, set(named)).parse_args([*named, "--help"])
     if chosen is None and words[0] not in parser.options():
         parser.error(f"unrecognized arguments: {words[0]}")
     if chosen is not None and chosen not in commands:
-        parser.error(f"there is no command {chosen!r}{nearest_hint(chosen, commands)}")
+        parser.error(_no_command(chosen, commands, instead))
     return parser
+
+
+def _no_command(name: str, commands: Commands, instead: Mapping[str, str]) -> str:
+    meant = instead.get(name)
+    hint = f": write `{meant}`" if meant else nearest_hint(name, commands)
+    return f"there is no command {name!r}{hint}"
 
 
 def parser_with_options(

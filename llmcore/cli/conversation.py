@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from llmcore.cli.program import note
 from llmcore.client.user_folders import data_dir, named_path
@@ -51,8 +51,8 @@ async def open_conversation(
     opened, that is reported and the conversation is kept in memory too.
     """
     if name is None and not last:
-        store = _log_store(environ) if log else MemoryStore()
-        async with store:
+        async with AsyncExitStack() as opened:
+            store = await _log_store(environ, opened) if log else MemoryStore()
             yield Conversation(store, new_name())
         return
     async with open_store(environ) as store:
@@ -70,9 +70,15 @@ async def latest(store: SessionStore) -> str:
     return newest.run_id
 
 
-def _log_store(environ: Mapping[str, str]) -> SessionStore:
+async def _log_store(environ: Mapping[str, str], opened: AsyncExitStack) -> SessionStore:
+    """Return the store of conversations without a name, or one in memory if it cannot be used.
+
+    It is read once: only then is its file opened, whose folder may be missing or read-only.
+    """
     try:
-        return open_store(environ)
+        store = await opened.enter_async_context(open_store(environ))
+        await store.read(new_name())
     except LLMError as error:
         note(f"note: this conversation will not be stored: {error}")
         return MemoryStore()
+    return store

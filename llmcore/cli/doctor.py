@@ -14,7 +14,7 @@ import anyio
 from attrs import frozen
 
 from llmcore.cli.conversation import open_store
-from llmcore.cli.program import say
+from llmcore.cli.program import say, shown_as
 from llmcore.cli.stored_keys import stored_names, with_stored_keys
 from llmcore.cli.user_config import config_file, read_config
 from llmcore.client.environment import provider_entries
@@ -48,7 +48,12 @@ _WRONG_CLOCK = 120
 """Seconds beyond which signatures of cloud providers are rejected."""
 
 _Mark: TypeAlias = Literal["ok", "warning", "fault"]
-_MARKS: Final[Mapping[_Mark, str]] = {"ok": "✓", "warning": "!", "fault": "✗"}
+_MARKS: Final[Mapping[_Mark, tuple[str, str]]] = {
+    "ok": ("✓", "+"),
+    "warning": ("!", "!"),
+    "fault": ("✗", "x"),
+}
+"""The mark of each line, and the one for terminals whose encoding lacks it."""
 
 
 @frozen
@@ -65,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.offline:
         findings += anyio.run(_network_findings, with_stored_keys(os.environ))
     for finding in findings:
-        say(f"{_MARKS[finding.mark]} {finding.text}")
+        say(f"{shown_as(*_MARKS[finding.mark])} {finding.text}")
     return 1 if any(finding.mark == "fault" for finding in findings) else 0
 
 

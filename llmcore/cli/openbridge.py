@@ -25,6 +25,14 @@ COMMANDS: Final = {
     "usage": ("gateway_options:add_usage", "show what responses used and cost"),
     "completion": ("options:add_completion", "print the completion script of a shell"),
 }
+_INSTEAD: Final = {
+    **dict.fromkeys(("start", "server", "up"), "openbridge serve"),
+    **dict.fromkeys(("init", "check", "show"), "openbridge config"),
+    **dict.fromkeys(("spend", "budget", "budgets"), "openbridge usage"),
+    "doctor": "llmcore doctor",
+    "version": "openbridge --version",
+}
+"""Commands that people look for, and those that do it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def parser() -> argparse.ArgumentParser:
         from llmcore.cli.commands import parser_of
 
-        return parser_of("openbridge", _ABOUT, COMMANDS, argv)
+        return parser_of("openbridge", _ABOUT, COMMANDS, argv, _INSTEAD)
 
     return start(parser, argv)
 

@@ -250,6 +250,15 @@ def say(text: str) -> None:
     print(printable(text))
 
 
+def shown_as(mark: str, plain: str) -> str:
+    """Return *mark* if the encoding of standard output has it, else *plain*."""
+    try:
+        mark.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return plain
+    return mark
+
+
 def note(text: str) -> None:
     """Print *text* to standard error, without control characters."""
     with suppress(OSError):  # stderr is closed: this cannot be reported

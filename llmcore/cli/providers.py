@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from llmcore.cli.program import print_json, say
+from llmcore.cli.program import print_json, say, shown_as
 from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.client.environment import provider_entries
 from llmcore.client.github.login import login_file
@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
             print_json(_facts(entry, environ))
         return 0
     for entry in entries:
-        mark = "✓" if _is_ready(entry, environ) else " "
+        mark = shown_as("✓", "+") if _is_ready(entry, environ) else " "
         say(f"{mark} {entry.id:{width}}  {describe(entry, environ)}")
     return 0
 

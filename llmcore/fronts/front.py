@@ -161,7 +161,7 @@ class FrontWriter:
     _handlers: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
 
     def __init_subclass__(cls) -> None:
-        names = {kind: f"_on_{kind.type.name.lower()}" for kind in get_args(LLMEvent)}
+        names = {kind: "_on_" + kind.type.replace("-", "_") for kind in get_args(LLMEvent)}
         cls._handlers = {
             kind: getattr(cls, name) for kind, name in names.items() if hasattr(cls, name)
         }

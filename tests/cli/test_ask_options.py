@@ -299,8 +299,25 @@ def test_a_log_that_cannot_be_written_does_not_spoil_the_response(
     assert main(["ask", "-m", "vllm:m-1", "Hi"]) == 0
     shown = capsys.readouterr()
     assert shown.out == "Hello\n"
-    assert "note: " in shown.err
+    assert "note: this conversation will not be stored: " in shown.err
     assert main(["ask", "-m", "vllm:m-1", "--session", "x", "Hi"]) != 0
+
+
+def test_chat_whose_log_cannot_be_written_keeps_its_messages_in_memory(
+    server: Loopback,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As with a home folder that is read-only."""
+    monkeypatch.setenv("LLMCORE_SESSIONS", str(tmp_path))  # a folder
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hi\nAnd then?\n"))
+    assert main(["chat", "-m", "vllm:m-1"]) == 0
+
+    body = server.received[-1].json
+    assert isinstance(body, dict)
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
+    assert capsys.readouterr().err.count("will not be stored") == 1
 
 
 def test_long_messages_are_shortened(server: Loopback, capsys: pytest.CaptureFixture[str]) -> None:

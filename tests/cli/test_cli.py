@@ -269,6 +269,9 @@ def test_two_models_are_wrong_usage(name: str, capsys: pytest.CaptureFixture[str
     [
         (["--versoin"], "did you mean --version?"),
         (["help", "aks"], "there is no command 'aks': did you mean 'ask'?"),
+        (["templates"], "there is no command 'templates': write `llmcore config`"),
+        (["version"], "there is no command 'version': write `llmcore --version`"),
+        (["help", "serve"], "there is no command 'serve': write `openbridge serve`"),
     ],
 )
 def test_misspelt_words_are_named(

@@ -143,6 +143,18 @@ def test_help_of_a_command_loads_no_library(command: str) -> None:
     assert _loaded_by(f"from llmcore.cli import main\nmain([{command!r}, '--help'])") == set()
 
 
+def test_marks_are_ascii_where_the_terminal_has_no_others() -> None:
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "VLLM_BASE_URL": "nonsense"}
+    code = "from llmcore.cli import main; main(['doctor', '--offline'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False
+    )
+
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("+ llmcore ")
+    assert any(line.startswith("x vllm: base_url 'nonsense'") for line in lines)
+
+
 @pytest.mark.parametrize("command", GATEWAY_COMMANDS)
 def test_help_of_a_command_of_the_gateway_loads_no_library(command: str) -> None:
     code = f"from llmcore.cli.openbridge import main\nmain([{command!r}, '--help'])"
