@@ -120,6 +120,11 @@ def _seconds(text: str) -> float:
 def _create(store: _Store, args: argparse.Namespace) -> None:
     key, text = store.keys.create(limits_from(_limits(args, store.zone)))
     _print_new(key, text, args)
+    if not store.settings.issued_keys:
+        note(
+            "By these settings, the gateway accepts no issued keys: set OPENBRIDGE_KEYS_ISSUED=true, "
+            "or issued = true in [keys] of openbridge.toml."
+        )
 
 
 def _rotate(store: _Store, args: argparse.Namespace) -> None:

@@ -29,7 +29,7 @@ _INSTEAD: Final = {
     **dict.fromkeys(("start", "server", "up"), "openbridge serve"),
     **dict.fromkeys(("init", "check", "show"), "openbridge config"),
     **dict.fromkeys(("spend", "budget", "budgets"), "openbridge usage"),
-    "doctor": "llmcore doctor",
+    "doctor": "openbridge config check",
     "version": "openbridge --version",
 }
 """Commands that people look for, and those that do it."""

@@ -269,4 +269,7 @@ def _checked(key: str | None, source: str, context: AuthContext) -> Result[str, 
     if not key.isascii() or not key.isprintable():
         message = f"{source} holds characters that cannot be part of a key"
         return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
+    if key[0] == key[-1] and key[0] in "'\"":  # `docker run --env-file` keeps those of the file
+        message = f"{source} is in quotes, which would be sent with it: remove them"
+        return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
     return Success(key)

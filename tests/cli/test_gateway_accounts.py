@@ -56,6 +56,22 @@ def test_a_key_is_printed_once_and_shown_without_its_text(run: Callable[..., str
     assert "expires_at: 20" in run("keys", "show", id_)
 
 
+@pytest.mark.parametrize(("issued", "notes"), [("true", 0), ("false", 1)])
+def test_key_that_the_gateway_would_not_accept_is_created_with_a_note(
+    run: Callable[..., str],
+    issued: str,
+    notes: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENBRIDGE_KEYS_ISSUED", issued)
+    assert main(["keys", "create"]) == 0
+    shown = capsys.readouterr()
+
+    assert shown.out.startswith("ob_")
+    assert shown.err.count("set OPENBRIDGE_KEYS_ISSUED=true") == notes
+
+
 def test_a_key_is_changed_rotated_and_revoked(run: Callable[..., str]) -> None:
     made = json.loads(run("keys", "create", "--json"))
     id_ = made["id"]

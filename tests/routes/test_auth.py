@@ -117,6 +117,14 @@ def test_missing_keys_are_named_in_one_sentence() -> None:
     )
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_key_in_quotes_is_refused_before_it_is_sent(quote: str) -> None:
+    """As an environment file of Docker has them, which are part of the value."""
+    assert refused(Auth.env("MY_KEY"), MY_KEY=f"{quote}sk-1{quote}") == (
+        "MY_KEY is in quotes, which would be sent with it: remove them"
+    )
+
+
 @pytest.mark.parametrize("other", [Auth.none(), Auth.env("OTHER_KEY")])
 def test_key_that_cannot_be_sent_is_not_left_out(other: Auth) -> None:
     """The request would go out without it, or with another one."""
