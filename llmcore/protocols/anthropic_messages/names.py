@@ -114,8 +114,11 @@ THINKING_BLOCKS: Final = frozenset({"thinking", "redacted_thinking"})
 FALLBACK: Final = "fallback"
 """Blocks at which another model continues a response that the one before it declined."""
 
-OF_TOKENS: Final = ("output_ids", "output_token_logprobs")
-"""Fields of a delta's event about its tokens, which LMDeploy adds where a request asks for them.
+OF_TOKENS: Final = ("output_ids", "output_token_logprobs", "estimated_tokens")
+"""Fields about the tokens of a delta. The first two stand beside it: LMDeploy adds them where a
+request asks for them. The last is in a delta of hidden thinking, with the beta
+`thinking-token-count-2026-05-13`: about how many tokens are new.
 
-Source: the `lmdeploy` package, 0.18.0 (`serve/anthropic/streaming`).
+Sources: the `lmdeploy` package, 0.18.0 (`serve/anthropic/streaming`), and the `anthropic` package,
+2.14.0 (`types/beta/beta_thinking_delta`).
 """

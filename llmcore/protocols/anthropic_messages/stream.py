@@ -256,7 +256,10 @@ def _on_block_delta(state: MessagesState, event: Event, events: Events) -> Messa
             return state
         state = _open(state, index, {"type": _BEGUN_BY[kind]}, events)
     events += (
-        ProviderEvent(METADATA_KEY, {name: event[name]}) for name in OF_TOKENS if event.get(name)
+        ProviderEvent(METADATA_KEY, {name: holder[name]})
+        for holder in (event, delta)
+        for name in OF_TOKENS
+        if holder.get(name)
     )
     block = state.open[index]
     fast, field = block.fast_path
@@ -388,6 +391,7 @@ class _Text(msgspec.Struct, gc=False, tag_field="type", tag="text_delta"):
 
 class _Thinking(msgspec.Struct, gc=False, tag_field="type", tag="thinking_delta"):
     text: str = msgspec.field(name="thinking")
+    estimated_tokens: None = None
 
 
 class _Input(msgspec.Struct, gc=False, tag_field="type", tag="input_json_delta"):

@@ -220,14 +220,13 @@ def _end_media(state: ConverseState, block: Block, events: Events) -> None:
         for holder in (block.native, *deltas)
     ]
     data = _join_base64(list(filter(None, (str_or_none(piece.get("bytes")) for piece in pieces))))
-    url = str_or_none(
-        object_or_empty(
-            object_or_empty(object_or_empty(media).get("source")).get("s3Location")
-        ).get("uri")
-    )
+    source = object_or_empty(object_or_empty(media).get("source"))
+    location = object_or_empty(source.get("s3Location"))
+    url, owner = str_or_none(location.get("uri")), str_or_none(location.get("bucketOwner"))
     name = str_or_none(object_or_empty(media).get("format"))
     decoded = _decoded(data)
-    if decoded is None and url is None:
+    failed = object_or_empty(media).get("error")  # what came before it is not the whole
+    if failed or (decoded is None and url is None):
         events.append(ProviderEvent(METADATA_KEY, native, replay=False))
         return
     events.append(
@@ -236,6 +235,7 @@ def _end_media(state: ConverseState, block: Block, events: Events) -> None:
             media_type=f"{kind}/{name}" if name else None,
             data=decoded,
             url=None if decoded is not None else url,
+            provider_metadata={METADATA_KEY: {"bucketOwner": owner}} if owner else {},
         )
     )
 

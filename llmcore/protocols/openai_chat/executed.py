@@ -91,8 +91,19 @@ def on_executed_tools(
                     provider_metadata={METADATA_KEY: {"executed_tool": tool}},
                 )
             )
+        elif any(_holds_results(tool.get(name)) for name in _RESULTS):
+            events.append(ProviderEvent(state.context.provider, {"executed_tool": tool}))
         state = announce_pages(state, tool, PAGES_OF_TOOLS, events)
     return state
+
+
+_RESULTS: Final = ("search_results", "browser_results", "code_results")
+"""Fields with what a tool found or made, which may come without its `output`."""
+
+
+def _holds_results(results: object) -> bool:
+    """Return whether *results*, a list or an object of lists, has more than empty lists."""
+    return any(results.values()) if isinstance(results, dict) else bool(results)
 
 
 def _arguments(tool: NativeObject) -> JsonValue:

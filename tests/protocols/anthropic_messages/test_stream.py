@@ -663,6 +663,25 @@ def test_facts_of_the_tokens_of_a_delta_are_passed_on(fields: dict[str, Any]) ->
     assert passed == ([fields] if any(fields.values()) else [])
 
 
+@pytest.mark.parametrize("words", ["", "b"])
+def test_estimated_tokens_of_hidden_thinking_are_passed_on(words: str) -> None:
+    """Clients show by them how far a thought has come that they do not see."""
+    events = [
+        begin(),
+        start(0, type="thinking", thinking="", signature=""),
+        delta(0, "thinking_delta", thinking="a", estimated_tokens=None),
+        delta(0, "thinking_delta", thinking=words, estimated_tokens=50),
+        stop(0),
+        *end(),
+    ]
+
+    seen = streamed(events)
+
+    assert response(seen).reasoning == f"a{words}"
+    passed = [event.data for event in seen if isinstance(event, ProviderEvent)]
+    assert passed == [{"estimated_tokens": 50}]
+
+
 def test_the_same_beginning_twice_is_one() -> None:
     """A server that repeats message_start is understood."""
     events = stream_of(message(text("Hi")))

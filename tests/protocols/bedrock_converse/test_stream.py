@@ -385,6 +385,32 @@ def test_a_picture_that_failed_is_not_a_file() -> None:
     assert kept == [{"image": {"format": "png", "error": {"message": "no"}}}]
 
 
+def test_a_picture_that_failed_midway_is_not_a_file() -> None:
+    """The bytes that came before the failure are no picture."""
+    begun = delta(0, image={"source": {"bytes": "iVBORw0KGgo="}})
+    failed = delta(0, image={"error": {"message": "no"}})
+
+    events = streamed([BEGIN, start(0, image={"format": "png"}), begun, failed, stop(0), *end()])
+
+    image = {"format": "png", "source": {"bytes": "iVBORw0KGgo="}, "error": {"message": "no"}}
+    kept = [event.data for event in events if isinstance(event, ProviderEvent)]
+    assert kept == [{"image": image}]
+    assert response(events).message.content == ()
+
+
+def test_a_picture_in_a_bucket_keeps_the_owner_of_the_bucket() -> None:
+    """A request needs the owner to name a file in another account's bucket."""
+    location = {"uri": "s3://b/a.png", "bucketOwner": "123456789012"}
+    drawn = delta(0, image={"source": {"s3Location": location}})
+
+    events = streamed([BEGIN, start(0, image={"format": "png"}), drawn, stop(0), *end()])
+
+    (part,) = response(events).message.content
+    assert isinstance(part, ImagePart)
+    assert part.url == "s3://b/a.png"
+    assert part.provider_metadata == {"bedrock": {"bucketOwner": "123456789012"}}
+
+
 # -- how it ends
 
 

@@ -56,6 +56,26 @@ def test_pages_that_a_server_visited_are_sources() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        ({"code_results": [{"text": "2", "png": "iVBO"}]}, True),
+        ({"browser_results": [{"title": "B", "content": "Words."}]}, True),
+        ({"search_results": {"images": ["https://a.example/a.png"]}}, True),
+        ({"search_results": {"results": [], "images": []}, "code_results": []}, False),
+        ({"output": "Found.", "code_results": [{"text": "2"}]}, False),
+    ],
+)
+def test_what_a_tool_made_is_kept_without_an_output(found: dict[str, Any], kept: bool) -> None:
+    """A tool's result has it, if the tool has an output."""
+    tool = {"index": 0, "type": "python", "arguments": "{}", **found}
+
+    events = streamed([chunk({"executed_tools": [tool]}), chunk({"content": "Done."}, "stop")])
+
+    native = [event.data for event in events if isinstance(event, ProviderEvent)]
+    assert native == ([{"executed_tool": tool}] if kept else [])
+
+
 def test_arguments_of_server_run_tools_may_be_anything() -> None:
     """Text that is not JSON stays text."""
     tools = [{"type": "python", "arguments": "print(1)"}, {"name": "x"}]
