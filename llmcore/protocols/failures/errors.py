@@ -244,7 +244,8 @@ _RULES = (
             "insufficient_quota billing_hard_limit_reached billing_not_active"
             " credit_balance_exhausted organization_spend_limit_exceeded"
             " project_spend_limit_exceeded organization_usage_limit_exceeded"
-            " enforced_spend_limit_reached exceeded_current_quota_error Arrearage"
+            " enforced_spend_limit_reached contract_spend_limit_reached"
+            " linked_organization_spend_limit_reached exceeded_current_quota_error Arrearage"
             " ServiceQuotaExceededException 1113 1309 base_resp_1008 AllocationQuota.FreeTierOnly"
             " AccountOverdueError SetLimitExceeded budget_exceeded token_quota_reached CreditsError"
             " NOT_ENOUGH_BALANCE"
@@ -293,7 +294,7 @@ _RULES = (
         _codes(
             "invalid_api_key API_KEY_INVALID UnrecognizedClientException ExpiredTokenException"
             " InvalidSignatureException IncompleteSignature MissingAuthenticationToken"
-            " InvalidClientTokenId"
+            " InvalidClientTokenId organization_on_hold"
             " no_db_connection"  # LiteLLM without a database has no key but its own
         ),
         _words(

@@ -310,6 +310,20 @@ def test_the_message_decides_last(message: str, kind: type[LLMError]) -> None:
         ),
         (
             429,
+            said(
+                "No.",
+                type="rate_limit_error",
+                details={"error_code": "contract_spend_limit_reached"},
+            ),
+            QuotaExceededError,
+        ),
+        (
+            429,
+            said("No.", type="rate_limit_error", details={"error_code": "ramp_limit_exceeded"}),
+            RateLimitError,
+        ),
+        (
+            429,
             said("You exceeded your current quota.", code=429, status="RESOURCE_EXHAUSTED"),
             RateLimitError,
         ),
@@ -508,6 +522,7 @@ def test_the_message_decides_last(message: str, kind: type[LLMError]) -> None:
         (400, {"message": "Operation not allowed"}, AccessDeniedError),
         (400, said("Operation not allowed in messages.3"), InvalidRequestError),
         (400, said("This organization has been disabled."), AuthenticationError),
+        (400, said("No.", details={"error_code": "organization_on_hold"}), AuthenticationError),
         (403, said("Your API key was reported as leaked.", code=403), AuthenticationError),
         (500, said("The answer is late.", type="overloaded_error"), OverloadedError),
         (503, said("llama-3 is currently over capacity."), OverloadedError),
