@@ -75,7 +75,8 @@ _CODES: Final = {
     ),
     "context-summarized": _Code(
         "The oldest messages were replaced by a summary that a model wrote.",
-        "The request was near the context window, and the client has `SummarizeContext`.",
+        "The request was near the context window, and the client has `SummarizeContext`; or the "
+        "gateway's client sent a summary of Anthropic's, and the upstream has another API.",
         "Nothing needs to be done; raise `max_tokens` of the middleware to keep more.",
     ),
     "context-window-exceeded": _Code(

@@ -10,7 +10,7 @@
 - `sealer`, `opaque_state`, `response_record`: what clients do not see of a response, carried by
   them
 - `segment_order`: segments of a response, one after another
-- `hosted_calls`: calls of tools that a provider ran
+- `hosted_calls`: calls of tools that a provider ran; `summaries`: summaries of conversations
 - `freeform_input`: a freeform tool's input out of a function's arguments
 - `openai_embeddings`: requests for embeddings, and their responses, as OpenAI writes them
 - `openai_forms`: errors, lists of models, formats of responses and service tiers as OpenAI has them

@@ -5,9 +5,9 @@ https://platform.claude.com/docs/en/build-with-claude/streaming; others are link
 stand.
 
 In reading order. Requests: `request` (settings), `messages`, `content`, `hosted` (tools that a
-provider ran, both ways), `tools`, `client_tools`, `tool_changes`. Responses: `response` (the
-writer), `blocks`, `finish`. `errors`, `models` (lists and counts), `grammar` (the rules of a
-stream).
+provider ran, both ways), `compaction` (summaries, both ways), `tools`, `client_tools`,
+`tool_changes`. Responses: `response` (the writer), `blocks`, `finish`. `errors`, `models` (lists
+and counts), `grammar` (the rules of a stream).
 """
 
 from typing import Final

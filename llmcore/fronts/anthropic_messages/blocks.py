@@ -10,8 +10,9 @@ because clients parse the pieces as one object.
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from llmcore.fronts.anthropic_messages.compaction import streamed_compaction
 from llmcore.fronts.front import Event
-from llmcore.protocols.anthropic_messages.names import Block
+from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema import json
 from llmcore.schema.events import ToolCall
@@ -172,5 +173,10 @@ class BlockWriter:
 
     def whole(self, block: Block) -> None:
         """Write a block that comes complete."""
-        self.write(_started(self.index, dict(block)))
+        if block.get("type") == COMPACTION:
+            begun, delta = streamed_compaction(block)
+            self.write(_started(self.index, begun))
+            self.write(_delta(self.index, **delta))
+        else:
+            self.write(_started(self.index, dict(block)))
         self._stop(dict(block))

@@ -13,6 +13,7 @@ from typing import Final
 
 from llmcore.fronts.errors import CONTEXT_LENGTH, NO_QUOTA, FrontError, retry_headers
 from llmcore.fronts.front import FailureResponse
+from llmcore.protocols.anthropic_messages.names import THREAD_NOT_FOUND
 from llmcore.schema.json import JsonObject
 
 _OVERLOADED: Final = "server_is_overloaded"
@@ -41,9 +42,10 @@ def envelope(error: FrontError) -> JsonObject:
     """Return the body of an error response, which is also the event inside a stream."""
     status = _status(error)
     other = "api_error" if status >= _SERVER else "invalid_request_error"
+    details = {"details": {"error_code": error.code}} if error.code == THREAD_NOT_FOUND else {}
     return {
         "type": "error",
-        "error": {"type": _TYPES.get(status, other), "message": _message(error)},
+        "error": {"type": _TYPES.get(status, other), "message": _message(error), **details},
         "request_id": error.request_id or error.upstream_request_id,
     }
 

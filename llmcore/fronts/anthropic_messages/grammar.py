@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.anthropic_messages.names import (
+    COMPACTION,
     FINISH_REASONS,
     INPUT_TOKENS,
     OUTPUT_TOKENS,
@@ -26,12 +27,14 @@ from llmcore.schema.json import int_or_none, object_or_empty, str_or_none
 _DELTAS: Final[Mapping[str, Mapping[str, str]]] = {
     "text": {"text_delta": "text", "citations_delta": "citation"},
     "thinking": {"thinking_delta": "thinking", "signature_delta": "signature"},
+    COMPACTION: {"compaction_delta": "content"},
     **{kind: {"input_json_delta": "partial_json"} for kind in TOOL_CALL_TYPES},
 }
 """The deltas that a block of a type takes, and the field that each must have."""
 _BEGINNINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "text": {"text": ""},
     "thinking": {"thinking": "", "signature": ""},
+    COMPACTION: {"content": None},
     "tool_use": {"input": {}},
     "server_tool_use": {"input": {}},
 }

@@ -14,9 +14,10 @@ upstreams that refuse them by `llmcore.protocols.history`. Thinking that no seal
 to a Messages upstream as it came; another one gets its text, without the signature.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
+from llmcore.fronts.anthropic_messages.compaction import Start, start_of
 from llmcore.fronts.anthropic_messages.content import ContentReader, content_blocks, text_block
 from llmcore.fronts.anthropic_messages.hosted import (
     hosted_as_text,
@@ -77,12 +78,18 @@ class TurnReader:
         """The ids of all calls that were read."""
         return frozenset(self._names)
 
-    def read(self, natives: Iterable[Fields]) -> tuple[Message, ...]:
-        """Return the messages. Raises FrontError, naming the place, for invalid content."""
-        for index, native in enumerate(natives):
+    def read(self, natives: Sequence[Fields]) -> tuple[Message, ...]:
+        """Return the messages. Raises FrontError, naming the place, for invalid content.
+
+        An upstream of another API gets the last summary in place of what it was made of.
+        """
+        start = Start() if self._native else start_of(natives, self._diagnostics)
+        self._messages += start.messages
+        for index in range(start.index, len(natives)):
             path = f"messages[{index}]"
+            skipped = start.place if index == start.index else 0
             try:
-                self._read(native, path)
+                self._read(natives[index], path, skipped)
             except InvalidRequestError as error:
                 raise invalid(f"{path}: {error.message}", path) from error
         return tuple(self._messages)
@@ -95,11 +102,11 @@ class TurnReader:
             raise invalid("system: a text, or a list of blocks of text.", "system")
         return texts
 
-    def _read(self, native: Fields, path: str) -> None:
+    def _read(self, native: Fields, path: str, skipped: int) -> None:
         report_unknown(native, _FIELDS, self._diagnostics, path)
         match required(native, "role", str, f"{path}."):
             case "assistant":
-                self._assistant(native, path)
+                self._assistant(native, path, skipped)
             case "user":
                 self._user(native, path)
             case "system":
@@ -153,9 +160,9 @@ class TurnReader:
 
     # -- the assistant's side
 
-    def _assistant(self, native: Fields, path: str) -> None:
+    def _assistant(self, native: Fields, path: str, skipped: int) -> None:
         """Add an assistant's turn: one response, or several whose state is sealed in the blocks."""
-        for block, place in content_blocks(native, path):
+        for block, place in content_blocks(native, path)[skipped:]:
             self._block(block, place)
         self._add_kept_state(path)
         for origin, echoes in self._run.take():
@@ -181,6 +188,8 @@ class TurnReader:
                 self._run.add(_marked(text_block(block, path), block))
             case "tool_use":
                 self._run.add(self._call(block, path))
+            case "compaction" if not self._native:
+                pass  # a compaction that failed
             case str() if is_hosted_call(block) or is_hosted_result(block):
                 hosted = read_hosted(block, self._names)
                 if isinstance(hosted, ToolCallPart):

@@ -16,11 +16,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from llmcore.fronts.anthropic_messages.compaction import summary_instruction
 from llmcore.fronts.anthropic_messages.messages import TurnReader
 from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
-from llmcore.fronts.errors import invalid
+from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.reading import (
     Fields,
@@ -31,7 +32,13 @@ from llmcore.fronts.reading import (
     required,
     with_effort,
 )
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, SERVICE_TIERS
+from llmcore.protocols.anthropic_messages.names import (
+    COMPACTION,
+    METADATA_KEY,
+    PROTOCOL_ID,
+    SERVICE_TIERS,
+    THREAD_NOT_FOUND,
+)
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
@@ -39,6 +46,7 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import json_or_text, object_or_empty, present, str_or_none
+from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 
@@ -83,6 +91,8 @@ class ReadMessagesRequest(ReadRequest):
     """Whether the pages that the response is based on are shown as results of a search."""
     call_ids: frozenset[str] = frozenset()
     """The ids of calls in the conversation, which new ones must differ from."""
+    compacts: bool = False
+    """Whether the response is a summary, to be sent as a `compaction` block."""
 
 
 # -- the body
@@ -103,6 +113,10 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
     if not messages:
         lost = ", ".join(sorted({note.message for note in diagnostics.entries}))
         raise invalid(f"messages: nothing is left to answer ({lost})", "messages")
+    wish = None if upstream.protocol_id == PROTOCOL_ID else _foreign_wish(body)
+    if wish is not None:
+        messages = (*messages, Message.user(wish))
+        body = {**body, "tool_choice": {"type": "none"}}
     offer = read_offer(body, tool_changes(natives), upstream, diagnostics)
     request = LLMRequest(
         model=upstream.model,
@@ -113,7 +127,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
         tool_choice=offer.choice,
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream, diagnostics),
-        response_format=_format(body),
+        response_format=None if wish is not None else _format(body),
         reasoning=with_effort(_reasoning(body), upstream.protocol_id, diagnostics),
         cache=_cache(client_request, upstream),
         metadata=_metadata(body, upstream, diagnostics),
@@ -130,7 +144,24 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
         takes_state=thinking.get("type") != "disabled",
         searches=offer.searches,
         call_ids=reader.call_ids,
+        compacts=wish is not None,
     )
+
+
+def _foreign_wish(body: Fields) -> str | None:
+    """Return the words that ask an upstream of another API for the summary that *body* is for.
+
+    None for other requests. Raises FrontError for one that goes on from what only Anthropic keeps.
+    """
+    thread = read(body, "thread", dict) or {}
+    if thread.get("type") == "continue":
+        raise FrontError(
+            status=404,
+            message="The upstream keeps no threads: send the whole conversation.",
+            code=THREAD_NOT_FOUND,
+            param="thread",
+        )
+    return summary_instruction(body)
 
 
 _MAX_MESSAGES: Final = 100_000
@@ -276,6 +307,7 @@ def _native_fields(
     output_config = object_or_empty(request.body.get("output_config"))
     config = present(output_config, but=_OF_OUTPUT_CONFIG)
     if upstream.protocol_id != PROTOCOL_ID:
+        native.pop(COMPACTION, None)  # which the upstream was asked for
         lost = {f"output_config.{name}": value for name, value in config.items()}
         lost |= _own_thinking(object_or_empty(request.body.get("thinking")))
         lost = {**native, **lost}

@@ -25,6 +25,7 @@ from llmcore.fronts.anthropic_messages.blocks import (
     OpenThinking,
     OpenToolUse,
 )
+from llmcore.fronts.anthropic_messages.compaction import STOP_REASON, compaction_block
 from llmcore.fronts.anthropic_messages.content import write_citations
 from llmcore.fronts.anthropic_messages.errors import envelope
 from llmcore.fronts.anthropic_messages.finish import (
@@ -49,6 +50,7 @@ from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.opaque_state import call_key, rest_key
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.sealer import as_base64
+from llmcore.fronts.summaries import Summary
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
@@ -97,6 +99,9 @@ class MessagesWriter(FrontWriter):
         self._record = ResponseRecord(
             info.id, upstream.sealer, sealing=True, keeps_calls=upstream.kept_state is not None
         )
+        self._summary = Summary() if request.compacts else None
+        if self._summary is not None:
+            self._before = self._summary.read
         self._hidden = False
         """Whether there is unsealed state that the client's echo would not bring back."""
         self._text_says_more = False
@@ -437,6 +442,8 @@ class MessagesWriter(FrontWriter):
         native = event.provider_metadata.get(METADATA_KEY, {})
         sequences = self._request.request.generation.stop
         stop = stop_fields(event, native, sequences, called=bool(self._ids), refused=self._refused)
+        if self._summary is not None:
+            stop = self._show_summary(self._summary.text, stop)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
             self._diagnostics.at("stop_reason").noted("finish-reason", why)
@@ -450,6 +457,12 @@ class MessagesWriter(FrontWriter):
         self._blocks.write({"type": "message_stop"})
         self._cut = stop["stop_reason"] in _CUT
         self.ended = True
+
+    def _show_summary(self, summary: str, stop: dict[str, Any]) -> dict[str, Any]:
+        """Write the summary, unless it was cut off; return why the message ended."""
+        whole = stop["stop_reason"] not in _CUT
+        self._blocks.whole(compaction_block(summary if whole else ""))
+        return {**stop, "stop_reason": STOP_REASON, "stop_sequence": None} if whole else stop
 
     def _write_failure(self, error: LLMError) -> None:
         self._blocks.write(dict(envelope(from_llm_error(error))))

@@ -5,7 +5,8 @@
     {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": ...}}}
     {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "read"}}
 
-The first is what a search of the client's own found; the others are blocks of system messages.
+The first is what a search of the client's own found; the others are blocks of system messages, or
+stand in the `tool_changes` of a compaction of the messages that had them.
 Sources, read November 2026:
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool,
 https://pypi.org/project/anthropic/2.14.0/ (`types/beta/beta_tool_change_*_param.py`).
@@ -17,7 +18,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from llmcore.fronts.reading import Fields
-from llmcore.protocols.anthropic_messages.names import Block
+from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
 from llmcore.schema.json import object_or_empty, objects, str_or_none
 
 _ADDITION: Final = "tool_addition"
@@ -41,24 +42,33 @@ def tool_changes(messages: Iterable[Fields]) -> ToolChanges:
     available: dict[str, None] = {}
     withdrawn: set[str] = set()
     definitions: dict[str, tuple[Fields, str]] = {}
-    for index, native in enumerate(messages):
-        for place, block in enumerate(objects(native.get("content"))):
-            available |= dict.fromkeys(_found(block))
-            name = changed_tool(block)
-            if name is None:
-                continue
-            if block["type"] == _REMOVAL:
-                withdrawn.add(name)
-                continue
-            available[name] = None
-            withdrawn.discard(name)
-            definition = object_or_empty(block["tool"]).get("definition")
-            if isinstance(definition, dict):
-                path = f"messages[{index}].content[{place}].tool.definition"
-                definitions[name] = (definition, path)
+    for block, path in _blocks(messages):
+        available |= dict.fromkeys(_found(block))
+        name = changed_tool(block)
+        if name is None:
+            continue
+        if block["type"] == _REMOVAL:
+            withdrawn.add(name)
+            continue
+        available[name] = None
+        withdrawn.discard(name)
+        definition = object_or_empty(block["tool"]).get("definition")
+        if isinstance(definition, dict):
+            definitions[name] = (definition, f"{path}.tool.definition")
     return ToolChanges(
         available=tuple(available), withdrawn=frozenset(withdrawn), definitions=definitions
     )
+
+
+def _blocks(messages: Iterable[Fields]) -> Iterable[tuple[Block, str]]:
+    """Yield the blocks of *messages* with their places, and the changes that a summary repeats."""
+    for index, native in enumerate(messages):
+        for place, block in enumerate(objects(native.get("content"))):
+            path = f"messages[{index}].content[{place}]"
+            yield block, path
+            if block.get("type") == COMPACTION:
+                for number, change in enumerate(objects(block.get("tool_changes"))):
+                    yield change, f"{path}.tool_changes[{number}]"
 
 
 def changed_tool(block: Block) -> str | None:

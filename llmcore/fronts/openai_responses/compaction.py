@@ -15,22 +15,14 @@ from typing import Any, Final
 from llmcore.fronts.errors import SERVER_ERROR, FrontError, invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.sealer import Sealer
+from llmcore.fronts.summaries import is_summary
 from llmcore.protocols.openai_responses.names import COMPACTING_PROVIDERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import lower_part
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.events import (
-    ErrorEvent,
-    Finish,
-    LLMEvent,
-    StepFinish,
-    StepStart,
-    StreamStart,
-    TextEnd,
-)
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message
 
-# -- items and summaries
+# -- items
 
 TRIGGER: Final = "compaction_trigger"
 ITEM: Final = "compaction"
@@ -40,14 +32,6 @@ ITEMS: Final = frozenset({ITEM, MARKER, "compaction_summary"})
 summary. Source: `ResponseItem` in its `codex-rs/protocol/src/models.rs`, read November 2026."""
 
 _VERSION: Final = 1
-INSTRUCTION: Final = (
-    "Do not continue the task now. Write a summary that will take the place of this whole "
-    "conversation: what the user wants, in their own words where they matter; what was decided "
-    "and done, with names of files, commands and results; what is still open, and what comes "
-    "next. Answer with the summary only."
-)
-"""The message of the user that asks the upstream for a summary."""
-_INTRODUCTION: Final = "This is a summary of the conversation before; go on from it.\n\n"
 
 
 def wants_compaction(items: Sequence[Mapping[str, Any]]) -> bool:
@@ -68,16 +52,6 @@ def needs_summary(body: Mapping[str, Any], upstream: Upstream) -> bool:
     return not (native and upstream.protocol_id == PROTOCOL_ID)
 
 
-def summary_message(summary: str) -> Message:
-    """Return the message that replaces the summarised part of a conversation."""
-    return Message.user(_INTRODUCTION + summary)
-
-
-def is_summary(message: Message) -> bool:
-    """Return whether *message* is a result of `summary_message`."""
-    return message.role == "user" and message.text.startswith(_INTRODUCTION)
-
-
 def compaction_item(item_id: str, summary: str, sealer: Sealer) -> dict[str, Any]:
     """Return the item that carries *summary*."""
     sealed = sealer.seal({"v": _VERSION, ITEM: summary})
@@ -91,25 +65,6 @@ def carried_summary(item: Mapping[str, Any], sealer: Sealer) -> str | None:
     except ValueError:
         return None
     return str_or_none(state.get(ITEM)) if state.get("v") == _VERSION else None
-
-
-class Summary:
-    """Collects the text of a response that is to be a summary."""
-
-    def __init__(self) -> None:
-        self._texts: list[str] = []
-
-    @property
-    def text(self) -> str:
-        """The text so far; empty if the model wrote none."""
-        return "".join(self._texts).strip()
-
-    def read(self, event: LLMEvent) -> LLMEvent | None:
-        """Add the text of *event*; return it if it is to be shown besides."""
-        if isinstance(event, TextEnd) and not event.refusal:
-            self._texts.append(event.text)
-        is_shown = isinstance(event, StreamStart | StepStart | StepFinish | Finish | ErrorEvent)
-        return event if is_shown else None
 
 
 # -- POST /responses/compact

@@ -28,20 +28,15 @@ from llmcore.fronts.openai_responses.calls import (
     native_call,
     result_part,
 )
-from llmcore.fronts.openai_responses.compaction import (
-    INSTRUCTION,
-    MARKER,
-    TRIGGER,
-    carried_summary,
-    summary_message,
-)
 from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
+from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_summary
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import FindItem
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
 from llmcore.fronts.sealer import PREFIX, Sealer
+from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID

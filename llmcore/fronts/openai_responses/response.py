@@ -20,7 +20,7 @@ from attrs import evolve
 from llmcore.fronts.errors import SERVER_ERROR
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
-from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
+from llmcore.fronts.openai_responses.compaction import compaction_item
 from llmcore.fronts.openai_responses.errors import error_fields, response_error
 from llmcore.fronts.openai_responses.events import EventWriter, ResponseFrame, Sources
 from llmcore.fronts.openai_responses.items import (
@@ -36,6 +36,7 @@ from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.response_record import ResponseRecord
+from llmcore.fronts.summaries import Summary, summary_message
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (

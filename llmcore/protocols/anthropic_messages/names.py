@@ -114,6 +114,12 @@ THINKING_BLOCKS: Final = frozenset({"thinking", "redacted_thinking"})
 FALLBACK: Final = "fallback"
 """Blocks at which another model continues a response that the one before it declined."""
 
+COMPACTION: Final = "compaction"
+"""Blocks with a summary of the conversation before them, and the parameter that asks for one."""
+
+THREAD_NOT_FOUND: Final = "thread_not_found"
+"""The `error_code` of a `thread` that the server does not have: clients then send all of it."""
+
 OF_TOKENS: Final = ("output_ids", "output_token_logprobs", "estimated_tokens")
 """Fields about the tokens of a delta. The first two stand beside it: LMDeploy adds them where a
 request asks for them. The last is in a delta of hidden thinking, with the beta

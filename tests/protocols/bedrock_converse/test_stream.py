@@ -386,7 +386,7 @@ def test_a_picture_that_failed_is_not_a_file() -> None:
 
 
 def test_a_picture_that_failed_midway_is_not_a_file() -> None:
-    """The bytes that came before the failure are no picture."""
+    """The bytes that came before the failure do not make one."""
     begun = delta(0, image={"source": {"bytes": "iVBORw0KGgo="}})
     failed = delta(0, image={"error": {"message": "no"}})
 

@@ -1,0 +1,97 @@
+"""Compaction: a summary in place of a conversation, for upstreams of other APIs.
+
+    {"compaction": {"type": "summarize"}, "messages": [...]}           a request for one, and
+    {"role": "assistant", "stop_reason": "compaction",                 its response,
+     "content": [{"type": "compaction", "content": "The user wants ..."}]}
+    {"messages": [{"role": "assistant", "content": [                   which goes on in its place
+        {"type": "compaction", "content": "The user wants ..."}]}, ...]}
+
+What stands before such a block is ignored by the API, so that clients may still send it. A block
+without content is a compaction that failed, and stands for nothing. Sources, read November 2026:
+https://platform.claude.com/docs/en/build-with-claude/compaction and its pages, and the `anthropic`
+package, 2.14.0 (`types/beta/beta_compaction_config_param`, `beta_compaction_block_param`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from llmcore.fronts.reading import Fields, cache_ttl_of, read
+from llmcore.fronts.summaries import INSTRUCTION, summary_message
+from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
+from llmcore.schema.content import cached
+from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.json import objects, str_or_none
+from llmcore.schema.messages import Message
+
+# -- requests for a summary
+
+
+def summary_instruction(body: Fields) -> str | None:
+    """Return the words that ask for the summary which *body* is for; None for other requests."""
+    wanted = read(body, COMPACTION, dict)
+    if wanted is None:
+        return None
+    own = read(wanted, "instructions", str, f"{COMPACTION}.") or ""
+    return own if own.strip() else INSTRUCTION
+
+
+# -- conversations that go on from one
+
+
+@frozen
+class Start:
+    """Where a conversation goes on from a summary, or begins."""
+
+    messages: tuple[Message, ...] = ()
+    """The summary."""
+    index: int = 0
+    """The first message that is read."""
+    place: int = 0
+    """The first block of it that is read."""
+
+
+def start_of(natives: Sequence[Fields], diagnostics: Diagnostics) -> Start:
+    """Return where the conversation goes on: behind its last summary."""
+    for index in reversed(range(len(natives))):
+        if natives[index].get("role") != "assistant":
+            continue
+        blocks = objects(natives[index].get("content"))
+        for place in reversed(range(len(blocks))):
+            block = blocks[place]
+            summary = str_or_none(block.get("content"))
+            if block.get("type") == COMPACTION and summary is not None:
+                why = "its summary is sent as text, and what stands before it is left out"
+                here = diagnostics.at(f"messages[{index}].content[{place}]")
+                here.changed("context-summarized", why)
+                return Start((_marked(summary_message(summary), block),), index, place + 1)
+    return Start()
+
+
+def _marked(message: Message, block: Block) -> Message:
+    """Return *message* with the block's cache mark."""
+    ttl = cache_ttl_of(block)
+    if ttl is None:
+        return message
+    return evolve(message, content=tuple(cached(part, ttl=ttl) for part in message.content))
+
+
+# -- responses
+
+STOP_REASON: Final = "compaction"
+"""The `stop_reason` of a response that is a summary."""
+
+
+def compaction_block(summary: str) -> dict[str, Any]:
+    """Return the block that carries *summary*; an empty one is that of a compaction that failed."""
+    return {"type": COMPACTION, "content": summary or None}
+
+
+def streamed_compaction(block: Mapping[str, Any]) -> tuple[Block, Block]:
+    """Return *block* as it begins, and the delta that completes it, as the API sends them."""
+    delta = {name: block[name] for name in _IN_DELTA if name in block}
+    return {**block, "content": None}, {"type": "compaction_delta", "content": None, **delta}
+
+
+_IN_DELTA: Final = ("content", "encrypted_content")
