@@ -250,7 +250,7 @@ class RelayRun(UpstreamRun):
 
 
 def _object_in(body: bytes) -> Event:
-    """Return the JSON object that *body* is; an empty one if it is none."""
+    """Return the JSON object in *body*; an empty one where *body* is something else."""
     try:
         document = json.loads(body)
     except ValueError:

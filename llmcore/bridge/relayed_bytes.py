@@ -165,7 +165,7 @@ class RelayedBytes:
     def _begin(self) -> None:
         self.exhausted = False
         self._renames = self._renamed if self._streamed else None
-        """What renames the model of an event; None once it has, or if nothing does."""
+        """Renames the model of an event; None once that is done, or where no event is renamed."""
         self._received = 0
         self._cuts = False
         """Whether the bytes are cut into whole frames."""

@@ -122,8 +122,8 @@ def _create(store: _Store, args: argparse.Namespace) -> None:
     _print_new(key, text, args)
     if not store.settings.issued_keys:
         note(
-            "By these settings, the gateway accepts no issued keys: set OPENBRIDGE_KEYS_ISSUED=true, "
-            "or issued = true in [keys] of openbridge.toml."
+            "By these settings, the gateway accepts no issued keys: set "
+            "OPENBRIDGE_KEYS_ISSUED=true, or issued = true in [keys] of openbridge.toml."
         )
 
 

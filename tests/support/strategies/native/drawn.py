@@ -1,4 +1,4 @@
-"""What `tests/protocols/test_laws.py` needs of a protocol: its values are in the modules beside."""
+"""The record of a protocol that its laws are tested by; the modules beside this one fill it in."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
