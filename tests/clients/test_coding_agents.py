@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from llmcore.bridge.model_map import model_map_from
 from tests.support.programs.coding_agents import (
     AgentRun,
     aider,
@@ -18,9 +19,10 @@ from tests.support.programs.coding_agents import (
 )
 from tests.support.servers.client_gateway import Bridge
 from tests.support.servers.client_upstream import text_of
-from tests.support.servers.front_gateways import gateway
-from tests.support.servers.loopback import Answer, serve
-from tests.support.wire.matrix import GEMINI, OPENAI, Column, Said
+from tests.support.servers.front_gateways import gateway, served, service_for
+from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.wire import anthropic, responses
+from tests.support.wire.matrix import ANTHROPIC, GEMINI, OPENAI, Column, Said
 
 AGENTS: dict[str, Callable[[Path, str, str], AgentRun]] = {
     "claude-code": claude_code,
@@ -96,6 +98,48 @@ def test_claude_code_prints_what_a_model_with_sealed_state_said(
         run = claude_code(tmp_path, url, "Does it rain?")
 
     assert (run.code, run.output.strip()) == (0, "It rains."), run
+
+
+def test_claude_code_prints_the_text_after_a_search_that_it_cannot_see(tmp_path: Path) -> None:
+    """The state of the search is in a block before the text."""
+    found = responses.HOSTED["file_search"][0]
+    document = responses.document([found, responses.message("It rains.")])
+    said = OPENAI.streamed(document)
+
+    with (
+        serve(lambda _: Answer([said], headers={"content-type": OPENAI.stream_type})) as upstream,
+        gateway(OPENAI.model_at(upstream.url)) as url,
+    ):
+        run = claude_code(tmp_path, url, "Does it rain?")
+
+    assert (run.code, run.output.strip()) == (0, "It rains."), run
+
+
+def test_claude_code_sends_thinking_back_to_a_model_with_another_name(tmp_path: Path) -> None:
+    """It drops that of a response whose model is not the one that it asked for."""
+    project, _ = _project_and_task(tmp_path)
+    reads = {"file_path": f"{project}/old.txt"}
+    thinking = anthropic.thinking("A file, hm.", "c2lnbmVk")
+    steps = [
+        anthropic.message(thinking, anthropic.tool_use("Read", reads), stop="tool_use"),
+        anthropic.message(anthropic.text("Read.")),
+    ]
+
+    def handler(received: Received) -> Answer:
+        step = steps[b"tool_result" in received.body]
+        stream = anthropic.sse(anthropic.stream_of(step))
+        return Answer([stream], headers={"content-type": ANTHROPIC.stream_type})
+
+    with serve(handler) as upstream:
+        names = model_map_from({"models": {"m-1": "up/claude-opus-4-6"}}, "up")
+        service = service_for(ANTHROPIC.model_at(upstream.url), names)
+        with served(service) as url:
+            run = claude_code(tmp_path, url, "Read the file.")
+
+    assert (run.code, run.output.strip()) == (0, "Read."), run
+    last: Any = upstream.received[-1].json
+    turn = next(one for one in last["messages"] if one["role"] == "assistant")
+    assert turn["content"][0] == thinking
 
 
 def test_aider_writes_a_file_from_text_alone(bridge: Bridge, tmp_path: Path) -> None:
