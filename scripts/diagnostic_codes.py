@@ -316,6 +316,11 @@ _CODES: Final = {
         "code waits for.",
         _NOTHING,
     ),
+    "repeated-item": _Code(
+        "An item of the input was left out.",
+        "The stored conversation that the request continues has the same call already.",
+        "Send only new items with `previous_response_id`.",
+    ),
     "repeated-tool-arguments": _Code(
         "Arguments of a tool call that the server sent several times were read once.",
         "Each piece should contain only new text; the server sent all of the text so far in each,"

@@ -32,7 +32,7 @@ from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_summary
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
-from llmcore.fronts.openai_responses.state import FindItem
+from llmcore.fronts.openai_responses.state import FindItem, repeated_items
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
 from llmcore.fronts.sealer import PREFIX, Sealer
@@ -148,20 +148,6 @@ def _with_state(item: dict[str, Any], find_item: FindItem) -> dict[str, Any]:
     return {**item, "encrypted_content": kept["encrypted_content"]}
 
 
-def shown_items(items: tuple[dict[str, Any], ...]) -> tuple[JsonObject, ...]:
-    """Return *items* in the form that lists of input items have."""
-    return tuple(_shown(item) for item in items)
-
-
-def _shown(item: dict[str, Any]) -> JsonObject:
-    if item["type"] != "message" or not isinstance(item.get("content"), str):
-        return item
-    assistant = item.get("role") == "assistant"
-    part: dict[str, Any] = {"type": "output_text" if assistant else "input_text"}
-    part["text"] = item["content"]
-    return {**item, "content": [{**part, "annotations": []} if assistant else part]}
-
-
 # -- messages
 
 
@@ -245,13 +231,19 @@ class InputReader:
         """The ids of shell calls that the provider ran."""
         self._begun: set[int] = set()
         """The parts of the run with which a message began."""
-        for message in before:
+        self._before = tuple(before)
+        for message in self._before:
             self._remember(message.content)
 
     def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
         """Return *items* as messages. Raises FrontError for invalid items."""
+        repeated = repeated_items(items, self._before, self._call)
         for index, item in enumerate(items[:-1] if self._compacts else items):
             path = self._path = f"input[{index}]"
+            if index in repeated:
+                why = "the conversation that previous_response_id names has it already"
+                self._diagnostics.at(path).dropped("repeated-item", why)
+                continue
             try:
                 self._read(item, path)
             except InvalidRequestError as error:

@@ -17,7 +17,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.openai_responses.compaction import needs_summary
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
-from llmcore.fronts.openai_responses.messages import InputReader, read_items, shown_items
+from llmcore.fronts.openai_responses.messages import InputReader, read_items
 from llmcore.fronts.openai_responses.parameters import (
     check_types,
     provider_options,
@@ -27,7 +27,12 @@ from llmcore.fronts.openai_responses.parameters import (
     read_reasoning,
     refuse_unsupported,
 )
-from llmcore.fronts.openai_responses.state import NOTHING_STORED, StoredContext, StoredConversation
+from llmcore.fronts.openai_responses.state import (
+    NOTHING_STORED,
+    StoredContext,
+    StoredConversation,
+    shown_items,
+)
 from llmcore.fronts.openai_responses.tools import (
     ToolCollector,
     ToolOffer,

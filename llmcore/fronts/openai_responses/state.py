@@ -1,14 +1,16 @@
-"""The stored parts of a response: its conversation, the response itself, and its input in pages."""
+"""The stored parts of a response: its conversation, the response itself, its input in pages."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.openai_responses.calls import is_output
 from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 
@@ -57,6 +59,57 @@ class StoredContext:
 
 NOTHING_STORED: Final = StoredContext()
 """The context of a server that stores nothing."""
+
+# -- items of a request
+
+
+def repeated_items(
+    items: Sequence[Mapping[str, Any]],
+    before: Sequence[Message],
+    read_call: Callable[[Mapping[str, Any]], ToolCallPart | None],
+) -> frozenset[int]:
+    """Return the indexes of those *items* that repeat the stored conversation *before* them.
+
+    They are calls with the id, the tool and the arguments of a stored one, and all items before
+    them but instructions, other calls and results: what came before a stored call is stored too.
+    *read_call* returns an item as a call.
+    """
+    stored = {
+        part.id: _tool_and_arguments(part)
+        for message in before
+        for part in message.content
+        if isinstance(part, ToolCallPart)
+    }
+    found: set[int] = set()
+    leading: list[int] = []
+    for index, item in enumerate(items if stored else ()):
+        call = read_call(item)
+        if call is None:
+            if not is_output(item) and item.get("role") not in ("system", "developer"):
+                leading.append(index)
+        elif stored.get(call.id) == _tool_and_arguments(call):
+            found.update(leading, (index,))
+            leading.clear()
+    return frozenset(found)
+
+
+def _tool_and_arguments(call: ToolCallPart) -> tuple[str, str, JsonValue]:
+    return call.kind, call.name, call.arguments
+
+
+def shown_items(items: tuple[dict[str, Any], ...]) -> tuple[JsonObject, ...]:
+    """Return *items* in the form that lists of input items have."""
+    return tuple(_shown(item) for item in items)
+
+
+def _shown(item: dict[str, Any]) -> JsonObject:
+    if item["type"] != "message" or not isinstance(item.get("content"), str):
+        return item
+    assistant = item.get("role") == "assistant"
+    part: dict[str, Any] = {"type": "output_text" if assistant else "input_text"}
+    part["text"] = item["content"]
+    return {**item, "content": [{**part, "annotations": []} if assistant else part]}
+
 
 # -- pages
 

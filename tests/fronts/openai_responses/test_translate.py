@@ -319,6 +319,60 @@ def test_earlier_calls_keep_their_tools() -> None:
     assert made.registry.of_upstream("n__go") == entry
 
 
+def _repeated(arguments: str) -> list[dict[str, Any]]:
+    """Return what CrewAI and CAMEL send with `previous_response_id`: all again, and results."""
+    call = {"type": "function_call", "call_id": "c1", "name": "go", "arguments": arguments}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
+    said = {"role": "assistant", "content": "Let me see."}
+    return [
+        {"role": "user", "content": "A"},
+        {"type": "reasoning", "summary": []},
+        said,
+        call,
+        output,
+    ]
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["open", "answered"])
+def test_a_stored_response_that_is_sent_again_is_left_out(answered: bool) -> None:
+    """OpenAI's server refuses items that it has: `Duplicate item found with id fc_1`."""
+    result = [Message.tool("c1", "ok")] if answered else []
+    call = Message.assistant("Let me see.", ToolCallPart("c1", "go", {"to": "B"}))
+    before = StoredConversation(model="m", messages=(Message.user("A"), call, *result))
+    body = {"input": _repeated('{"to": "B"}'), "previous_response_id": "r"}
+    made = translated(body, previous=before)
+
+    assert made.messages == (*before.messages, Message.tool("c1", "ok", name="go"))
+    notes = [(note.code, note.path) for note in made.diagnostics]
+    assert notes == [("repeated-item", f"input[{index}]") for index in range(4)]
+
+
+def test_results_and_instructions_before_a_repeated_call_are_kept() -> None:
+    """Results of parallel calls may stand behind their calls, one by one."""
+    calls = [ToolCallPart("c0", "go", {"to": "A"}), ToolCallPart("c1", "go", {"to": "B"})]
+    before = StoredConversation(model="m", messages=(Message.assistant(*calls),))
+    first = {**_repeated('{"to": "A"}')[-2], "call_id": "c0"}
+    done = {"type": "function_call_output", "call_id": "c0", "output": "done"}
+    items = [{"role": "developer", "content": "B"}, first, done, *_repeated('{"to": "B"}')[-2:]]
+    made = translated({"input": items, "previous_response_id": "r"}, previous=before)
+
+    results = [Message.tool("c0", "done", name="go"), Message.tool("c1", "ok", name="go")]
+    assert made.messages == (*before.messages, Message.developer("B"), *results)
+
+
+def test_a_call_with_a_stored_id_and_other_arguments_is_another_call() -> None:
+    """Some clients number the calls of each response from 0."""
+    call = Message.assistant("Let me see.", ToolCallPart("c1", "go", {"to": "B"}))
+    before = StoredConversation(model="m", messages=(Message.user("A"), call))
+    made = translated(
+        {"input": _repeated('{"to": "C"}'), "previous_response_id": "r"}, previous=before
+    )
+
+    calls = [part for message in made.messages for part in message.tool_calls]
+    assert [part.arguments for part in calls] == [{"to": "B"}, {"to": "C"}]
+    assert made.diagnostics == ()
+
+
 def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
     """At once, with OpenAI's code; never a response without its context."""
     error = refused({"input": "x", "previous_response_id": "resp_0"})
