@@ -78,10 +78,18 @@ def _hidden(parts: Sequence[tuple[ContentPart, str]]) -> list[ShownPart]:
 
 
 def joined_texts(parts: Sequence[NativeObject]) -> list[NativeObject]:
-    """Return *parts* with plain texts in a row joined, and thoughts in a row."""
+    """Return *parts* with plain texts in a row joined, and thoughts in a row.
+
+    The signature of an empty text is that of the text before it, where Gemini's server writes it.
+    """
     whole: list[NativeObject] = []
     pieces: list[str] = []
     for part in parts:
+        if pieces and not whole[-1].get("thought") and _only_signs(part):
+            whole[-1] |= {"thoughtSignature": part["thoughtSignature"]}
+            _close(whole, pieces)
+            pieces = []
+            continue
         thought = part.get("thought")
         plain = isinstance(part.get("text"), str) and part.keys() <= {"text", "thought"}
         if plain and pieces and whole[-1].get("thought") == thought:
@@ -92,6 +100,10 @@ def joined_texts(parts: Sequence[NativeObject]) -> list[NativeObject]:
         whole.append(dict(part))
     _close(whole, pieces)
     return whole
+
+
+def _only_signs(part: NativeObject) -> bool:
+    return part.keys() == {"text", "thoughtSignature"} and not part["text"]
 
 
 def _close(whole: list[NativeObject], pieces: list[str]) -> None:

@@ -130,7 +130,8 @@ def test_texts_around_a_hidden_thought_come_back_as_they_were(client: str) -> No
     hidden = [*text("Hel", id="a"), *thought("Why?"), *text("lo.", id="b")]
     made = written(stream(hidden), {})
 
-    assert made.whole["candidates"][0]["content"]["parts"][0] == {"text": "Hello."}
+    (part,) = made.whole["candidates"][0]["content"]["parts"]
+    assert part["text"] == "Hello."
     assert restored(made, client)[0].content == (
         TextPart("Hel"),
         ReasoningPart("Why?"),
@@ -182,6 +183,22 @@ def _as_one(parts: list[ContentPart]) -> list[ContentPart]:
     return [part for part in parts if part != TextPart("")]
 
 
+def _unsigned(parts: list[ContentPart]) -> list[ContentPart]:
+    """Return *parts*, the texts without signatures: a stream brings them on an empty text."""
+    return _as_one(
+        [
+            evolve(part, provider_metadata={}) if isinstance(part, TextPart) else part
+            for part in parts
+        ]
+    )
+
+
+def _signatures(parts: list[ContentPart]) -> list[object]:
+    """Return the native data of texts, in their order."""
+    texts = [part for part in parts if isinstance(part, TextPart)]
+    return [part.provider_metadata for part in texts if part.provider_metadata]
+
+
 @costly
 @given(streams())
 def test_a_stream_and_a_whole_body_are_the_same_response(events: list[LLMEvent]) -> None:
@@ -199,7 +216,9 @@ def test_a_stream_and_a_whole_body_are_the_same_response(events: list[LLMEvent])
         streamed = result.unwrap() if isinstance(result, Success) else result.failure()
         assert isinstance(streamed, LLMResponse) == isinstance(whole, LLMResponse)
         if isinstance(streamed, LLMResponse) and isinstance(whole, LLMResponse):
-            assert _as_one(list(streamed.message.content)) == _as_one(list(whole.message.content))
+            both = [list(one.message.content) for one in (streamed, whole)]
+            assert _unsigned(both[0]) == _unsigned(both[1])
+            assert _signatures(both[0]) == _signatures(both[1])
             assert streamed.finish_reason == whole.finish_reason
             assert streamed.usage == whole.usage
             assert streamed.sources == whole.sources

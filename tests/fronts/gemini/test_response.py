@@ -51,7 +51,18 @@ def test_thoughts_are_shown_to_who_asks_for_them(body: Any, *, shown: bool) -> N
 
     thoughts = [part for part in made.parts if part.get("thought")]
     assert [part["text"] for part in thoughts] == (["Why", "?"] if shown else [])
-    assert made.whole["candidates"][0]["content"]["parts"][-2] == {"text": "So."}
+    assert made.whole["candidates"][0]["content"]["parts"][-1]["text"] == "So."
+
+
+def test_state_after_a_text_is_its_signature_if_the_response_is_not_streamed() -> None:
+    """Some clients join texts by new lines; Gemini's server adds an empty text in streams alone."""
+    made = written(stream(thought("Why?"), text("So.")), {})
+
+    (part,) = made.whole["candidates"][0]["content"]["parts"]
+    (*_, said, tail) = made.parts
+    assert said == {"text": "So."}
+    assert tail == {"text": "", "thoughtSignature": part["thoughtSignature"]}
+    assert part == {**said, "thoughtSignature": tail["thoughtSignature"]}
 
 
 def test_a_call_comes_whole() -> None:
