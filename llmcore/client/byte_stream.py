@@ -1,10 +1,12 @@
 """The content of a response while it arrives, such as a recording that is played meanwhile."""
 
+import math
 from typing import Self
 
 import anyio
 
 from llmcore.client.call import redact_error
+from llmcore.client.loop_task import new_scope
 from llmcore.client.transport import Exchange
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
@@ -14,8 +16,9 @@ from llmcore.schema.errors import LLMError, StreamError
 class ByteStream:
     """The content of a successful response, in the pieces in which it arrives.
 
-    Iterating raises LLMError where the content breaks off, stalls or is too large. Leaving its
-    context closes the connection; so does reading to the end.
+    Iterating raises LLMError where the content breaks off, stalls, takes longer than its time
+    limits allow, or is too large, and where there is none. Leaving its context closes the
+    connection; so does reading to the end.
     """
 
     def __init__(
@@ -25,6 +28,7 @@ class ByteStream:
         provider: str,
         diagnostics: tuple[Diagnostic, ...],
         limits: Timeouts,
+        started: float,
         most: int,
         secrets: tuple[str, ...],
     ) -> None:
@@ -37,7 +41,8 @@ class ByteStream:
         self._exchange = exchange
         self._chunks = exchange.chunks()
         self._limits = limits
-        self._left = most
+        self._end, self._end_name = _end_of(limits, started)
+        self._most = self._left = most
         self._secrets = secrets
 
     def __repr__(self) -> str:
@@ -54,14 +59,13 @@ class ByteStream:
 
     async def __anext__(self) -> bytes:
         try:
-            with anyio.fail_after(self._limits.idle):
-                chunk = await anext(self._chunks)
+            chunk = await self._next_chunk()
         except StopAsyncIteration:
             await self.aclose()
+            if self._left == self._most:
+                message = "the response has no content"
+                raise StreamError(message, provider=self.provider, retryable=False) from None
             raise
-        except TimeoutError as error:
-            await self.aclose()
-            raise self._limits.expired("idle", self.provider, error) from error
         except LLMError as error:
             error.provider = error.provider or self.provider
             redact_error(error, self._secrets)
@@ -74,8 +78,23 @@ class ByteStream:
             raise StreamError(message, provider=self.provider, retryable=False)
         return chunk
 
+    async def _next_chunk(self) -> bytes:
+        """Return the next piece; RequestTimeoutError if it takes too long, or all of them do."""
+        now, idle = anyio.current_time(), self._limits.idle
+        next_end = math.inf if idle is None else now + idle
+        if now < self._end:
+            with new_scope(min(next_end, self._end)):
+                return await anext(self._chunks)
+        raise self._limits.expired(self._end_name if self._end <= next_end else "idle")
+
     async def aclose(self) -> None:
         """Close the connection at any point of the content. Idempotent."""
         with anyio.CancelScope(shield=True):
             await self._chunks.aclose()
             await self._exchange.aclose()
+
+
+def _end_of(limits: Timeouts, started: float) -> tuple[float, str]:
+    """Return when a call must have ended that *started* at this time of the loop, and by what."""
+    step, total = limits.step or math.inf, limits.total or math.inf
+    return started + min(step, total), "step" if step < total else "total"

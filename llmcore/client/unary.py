@@ -124,6 +124,7 @@ class UnaryCalls:
         diagnostics: list[Diagnostic] = []
         prepare = partial(_prepared, route, request, diagnostics)
         limits = self._limits(route, timeouts)
+        started = anyio.current_time()
         try:
             with _time_limit(route, limits):
                 exchange, sent = await self._opened(route, prepare, limits)
@@ -135,6 +136,7 @@ class UnaryCalls:
             provider=route.provider,
             diagnostics=tuple(diagnostics),
             limits=limits,
+            started=started,
             most=route.defaults.max_response_bytes,
             secrets=sent.secrets,
         )

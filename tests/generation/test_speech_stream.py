@@ -101,6 +101,36 @@ async def test_what_fails_afterwards_is_raised_where_it_is_read(
     assert len(server.received) == 1
 
 
+PIECE: list[bytes | float] = [b"x", 0.02]
+DRIPPING = [FIRST, *(PIECE * 200)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        (Timeouts(total=0.2), "total"),
+        (Timeouts(step=0.2), "step"),
+        (Timeouts(step=5.0, total=0.2, idle=None), "total"),
+    ],
+)
+async def test_the_time_limits_of_a_call_hold_while_it_is_read(limits: Timeouts, name: str) -> None:
+    """Though no piece comes late."""
+    with serve(lambda _: Answer(DRIPPING, headers=MPEG)) as server:
+        async with Client(timeouts=limits) as client:
+            stream = await stream_speech(voice_at(server), "Hi", voice="alloy", client=client)
+            with pytest.raises(RequestTimeoutError, match=f"{name!r} of 0.2 seconds") as caught:
+                await read(stream)
+    assert caught.value.provider == "openai"
+
+
+async def test_a_recording_without_content_is_an_error() -> None:
+    with serve(lambda _: Answer([], headers=MPEG, length=0)) as server:
+        async with Client() as client:
+            stream = await stream_speech(voice_at(server), "Hi", voice="alloy", client=client)
+            with pytest.raises(StreamError, match="the response has no content"):
+                await read(stream)
+
+
 @pytest.mark.parametrize(
     ("scripted_answer", "kind", "told"),
     [
