@@ -182,7 +182,7 @@ def _failure(
 
 
 def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
-    kind = (b"content-type", whole.content_type.encode())
+    kind = (b"content-type", _header(whole.content_type))
     own = encoded_headers(whole.headers) if whole.headers else ()
     return BytesResponse(whole.status, whole.body, [kind, *own, *headers])
 
@@ -312,7 +312,7 @@ class StreamedResponse(_RunResponse):
 
     def _headers(self) -> Headers:
         return [
-            (b"content-type", self._run.content_type.encode()),
+            (b"content-type", _header(self._run.content_type)),
             (b"cache-control", b"no-cache, no-transform"),  # a proxy that compresses would buffer
             (b"x-accel-buffering", b"no"),
             *encoded_headers(self._run.headers),

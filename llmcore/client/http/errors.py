@@ -129,8 +129,13 @@ def _detail(error: Exception, names: list[str]) -> str:
         return _in_one_line(f"{status} {getattr(error, 'message', '')}")
     if "ClientConnectorError" in names:  # its own text has the address of an SSLContext in it
         error = getattr(error, "os_error", error)
-    links = (link for link in _chain(error) if type(link).__name__ not in _CANCELLATIONS)
+    links = (link for link in _chain(error) if _has_text_of_its_own(link))
     return _in_one_line(next(filter(None, map(str, links)), type(error).__name__))
+
+
+def _has_text_of_its_own(error: BaseException) -> bool:
+    """Return whether the text of *error* is about a fault, and not about scopes and groups."""
+    return type(error).__name__ not in _CANCELLATIONS and not isinstance(error, BaseExceptionGroup)
 
 
 def _in_one_line(text: str) -> str:

@@ -11,6 +11,10 @@ from llmcore.routes.http_request import HttpRequest
 _COMPRESSED: Final = "gzip, deflate"
 _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
 _PORT: Final = re.compile(r":\d+$")
+_ZONE: Final = re.compile(r"^(\w+://\[[0-9A-Fa-f:.]+)%25(?=[^\]/]+\])")
+"""An IPv6 address with a zone, whose `%` is percent-encoded in URLs (RFC 6874)."""
+_ZONE_OF_HOST: Final = re.compile(r"%[^\]]*\]")
+"""A zone has a meaning for the sender only, and is not sent."""
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
@@ -26,7 +30,11 @@ def wire_headers(request: HttpRequest) -> dict[str, str]:
 
 
 def wire_url(url: str) -> str:
-    """Return *url* in ASCII: the host in IDNA, unsafe characters percent-encoded."""
+    """Return *url* in ASCII: the host in IDNA, unsafe characters percent-encoded.
+
+    The zone of an IPv6 address is separated by `%` alone, as systems have it.
+    """
+    url = _ZONE.sub(r"\1%", url)
     if url.isascii() and not _UNSAFE.search(url):
         return url
     scheme, authority, path, query, _ = urlsplit(url)
@@ -49,4 +57,5 @@ def joined_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 @functools.lru_cache(maxsize=256)
 def _authority(url: str) -> str:
     scheme, authority, *_ = urlsplit(wire_url(url))
-    return authority.rpartition("@")[2].removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))
+    host = _ZONE_OF_HOST.sub("]", authority.rpartition("@")[2])
+    return host.removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))
