@@ -1,15 +1,24 @@
-"""The value of the `cassette` fixture."""
+"""The values of the fixtures `cassette` and `cassette_transport`."""
 
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from attrs import define
 
 from llmcore.client.client import Client
-from llmcore.client.transport import Transport
+from llmcore.client.http.http_transport import HttpTransport
+from llmcore.client.local.embedded import LocalServers
+from llmcore.client.transport import Exchange, Transport
+from llmcore.client.transport_selection import addressed
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.local import PROFILE
+from llmcore.routes.transport_spec import Embedded, Timeouts
 from llmcore.testing.secret_scan import names_a_key
+
+_LOCAL: Final = urlsplit(PROFILE.base_url).netloc
 
 
 @define(kw_only=True, eq=False, repr=False)
@@ -56,3 +65,27 @@ class PlaceholderKeys(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._environ)
+
+
+class LiveTransport:
+    """Sends the requests of a recording: over HTTP, or to the embedded model.
+
+    The requests of `local:smollm2` name a host that does not exist; as in a client, a server in
+    this process answers them. It is started by the first of them.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._http = HttpTransport()
+        self._local = LocalServers(environ)
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
+        """Send *request* and wait for the response's headers."""
+        if urlsplit(request.url).netloc != _LOCAL:
+            return await self._http.send(request, timeouts)
+        http, base_url, key = await self._local.running(Embedded())
+        return await http.send(addressed(request, base_url, key), timeouts)
+
+    async def aclose(self) -> None:
+        """Close all connections, and stop the embedded model."""
+        await self._http.aclose()
+        await self._local.aclose()

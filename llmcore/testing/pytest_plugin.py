@@ -29,6 +29,8 @@ class RecordingSettings(NamedTuple):
     not_secret: tuple[str, ...]
     recorded: set[str]
     """The cassettes that this run has recorded: a second test with one of them replays it."""
+    without_requests: list[str]
+    """The tests whose new cassette is empty: what they sent may have passed it by."""
 
 
 _SETTINGS = pytest.StashKey[RecordingSettings]()
@@ -77,6 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
         in_ci=_is_true("CI"),
         not_secret=tuple(config.getini("llmcore_not_secret")),
         recorded=set(),
+        without_requests=[],
     )
 
 
@@ -90,6 +93,17 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     if any(settings.selection):
         lines.append(f"recorded tests: {settings.selection}")
     return lines
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """List the tests that have recorded an empty cassette."""
+    for test in config.stash[_SETTINGS].without_requests:
+        terminalreporter.write_line(
+            f"{test} sent nothing through its cassette; if it sends anything, give the code its "
+            "client, as in generate(..., client=cassette.client())"
+        )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -132,9 +146,9 @@ def cassette(request: pytest.FixtureRequest) -> "Iterator[CassetteFixture]":
 @pytest.fixture
 def cassette_transport() -> "Transport":
     """Return the transport that recordings send requests by. Override it for your own server."""
-    from llmcore.client.http.http_transport import HttpTransport
+    from llmcore.testing.fixture import LiveTransport
 
-    return HttpTransport()
+    return LiveTransport(os.environ)
 
 
 @pytest.fixture
@@ -184,6 +198,8 @@ def _recording(
     path = test.path(settings.directory)
     yield CassetteFixture(name=test.name, path=path, transport=recorder, record_mode="record")
     if request.node.stash.get(_PASSED, False):  # a failed test's exchanges are not saved
+        if not recorder.cassette.interactions:
+            settings.without_requests.append(test.node_id)
         recorder.save(path)
         settings.recorded.add(test.name)
 

@@ -114,6 +114,27 @@ def test_keyboard_reaches_what_scrolls_in_a_narrow_window(
     view.close()
 
 
+UNNAMED = """() => [...document.querySelectorAll("nav, [role=navigation]")]
+  .filter(each => each.checkVisibility())
+  .filter(each => [null, "navigation"].includes(each.getAttribute("role")))
+  .map(each => each.ariaLabel || each.getAttribute("aria-labelledby") || each.className)
+  .filter((name, place, names) => names.indexOf(name) !== place)"""
+
+
+@pytest.mark.parametrize("page", ["quickstart", "reference/values"])
+def test_navigation_landmarks_of_a_page_have_different_names(
+    site: Path, browser: Any, page: str
+) -> None:
+    """A screen reader lists them; the buttons of code blocks are not among them."""
+    view = browser.new_page()
+    with site_pages.served(site) as url:
+        view.goto(f"{url}{page}/")
+        view.wait_for_selector("article [data-clipboard-target]", state="attached")
+        view.wait_for_function(f"({UNNAMED})().length === 0", timeout=10_000)
+        assert view.locator("nav:visible").count() > 1
+    view.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_a_readable_contrast(site: Path, browser: Any, scheme: str) -> None:
     """At least 4.5 to 1 between texts, also of the navigation, and the page (WCAG 2, 1.4.3)."""
@@ -150,6 +171,7 @@ SEARCHES = {
     "approve tool": "tools/#approval",
     "audio": "images-and-audio/#speech",
     "chat history": "sessions/",
+    "cli": "command-line/",
     "image": "images-and-audio/",
     "mock": "cassettes/",
     "pdf": "messages/#images-audio-and-documents-vision",

@@ -1,6 +1,7 @@
 """The pytest plugin, in pytest runs of its own."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -13,6 +14,7 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.client.http.http_transport import HttpTransport
+from llmcore.client.user_folders import cache_dir
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.request import request
 from llmcore.testing import pytest_plugin
@@ -32,6 +34,9 @@ _LOADED = (
     *(() if _INSTALLED else ("-p", "llmcore.testing.pytest_plugin")),
     *(f"-pno:{name}" for name in ("syrupy", "hypothesispytest", "returns", "cacheprovider")),
 )
+
+CACHE = cache_dir(os.environ)
+"""Where the local model is: each run has a home folder of its own."""
 
 IMPORTS = """
     import os
@@ -410,9 +415,37 @@ def test_the_fixture_is_a_transport_for_any_client(
 """,
     )
 
-    run("--record").assert_outcomes(passed=3)
+    recorded = run("--record")
+    recorded.assert_outcomes(passed=3)
+    recorded.stdout.fnmatch_lines(
+        ["*::test_without_requests sent nothing *client=cassette.client()*"]
+    )
     run().assert_outcomes(passed=3)
     assert load(pytester.path / "cassettes/chat/without-requests.json").interactions == ()
+
+
+@pytest.mark.local_model
+def test_local_model_is_recorded_and_replayed(
+    pytester: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no server and no transport of the project."""
+    monkeypatch.setenv("LLMCORE_CACHE_DIR", str(CACHE))
+    module(
+        pytester,
+        """
+    @pytest.mark.anyio
+    async def test_local(cassette):
+        answered = request(model="local:smollm2", prompt="Hi", max_tokens=3)
+        assert (await cassette.client().complete(answered)).text
+""",
+    )
+
+    run("--record").assert_outcomes(passed=2)
+    run().assert_outcomes(passed=2)
+    stored = load(pytester.path / "cassettes/chat/local.json")
+    assert [item.request.url for item in stored.interactions] == [
+        "http://local/v1/chat/completions"
+    ]
 
 
 def test_a_project_can_override_transport_origin_and_directory(

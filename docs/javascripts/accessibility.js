@@ -12,3 +12,14 @@ function addTabStops() {
 
 addEventListener("load", addTabStops)
 addEventListener("resize", addTabStops)
+
+// The theme puts the button of each code block into a `nav`. As landmarks these would all have the
+// same name, none, in the list that a screen reader shows.
+function groupButtons() {
+  for (const buttons of document.querySelectorAll("nav.md-code__nav:not([role])")) {
+    buttons.setAttribute("role", "group")
+  }
+}
+
+groupButtons()
+new MutationObserver(groupButtons).observe(document.body, { childList: true, subtree: true })
