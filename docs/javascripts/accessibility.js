@@ -15,11 +15,14 @@ addEventListener("resize", addTabStops)
 
 // The theme puts the button of each code block into a `nav`. As landmarks these would all have the
 // same name, none, in the list that a screen reader shows.
-function groupButtons() {
-  for (const buttons of document.querySelectorAll("nav.md-code__nav:not([role])")) {
-    buttons.setAttribute("role", "group")
+function groupButtons(changes) {
+  for (const { addedNodes } of changes) {
+    for (const node of addedNodes) {
+      if (node instanceof Element && node.matches("nav.md-code__nav")) {
+        node.setAttribute("role", "group")
+      }
+    }
   }
 }
 
-groupButtons()
 new MutationObserver(groupButtons).observe(document.body, { childList: true, subtree: true })

@@ -121,7 +121,7 @@ UNNAMED = """() => [...document.querySelectorAll("nav, [role=navigation]")]
   .filter((name, place, names) => names.indexOf(name) !== place)"""
 
 
-@pytest.mark.parametrize("page", ["quickstart", "reference/values"])
+@pytest.mark.parametrize("page", ["quickstart", "reference/sync"])
 def test_navigation_landmarks_of_a_page_have_different_names(
     site: Path, browser: Any, page: str
 ) -> None:

@@ -127,11 +127,11 @@ class Column:
     parts: Callable[[Native], list[Any]]
     """The parts of the first message."""
     image: Native | None = None
-    """A picture by its bytes; None where the API takes none."""
+    """An image by its bytes; None where the API takes none."""
     image_url: str = ""
-    """A place that the provider fetches pictures from; empty if there is none,"""
+    """A place that the provider fetches images from; empty if there is none,"""
     image_at: Native | None = None
-    """and a picture there."""
+    """and an image there."""
     tools: Callable[[JsonObject], JsonObject]
     """Fields that offer `weather` with a schema."""
     schema_of: Callable[[Native], Any] | None = None
