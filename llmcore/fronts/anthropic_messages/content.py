@@ -104,7 +104,7 @@ class ContentReader:
     def _read_parts(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         match block.get("type"):
             case "text":
-                return (text_block(block, path),)
+                return (self._text(block, path),)
             case "image":
                 return (self._image(block, path),)
             case "document":
@@ -116,6 +116,15 @@ class ContentReader:
                 return self._opaque(block, kind, path) if news is None else (TextPart(news),)
             case _:
                 raise invalid(f"{path}.type: Field required", f"{path}.type", "missing_field")
+
+    def _text(self, block: Block, path: str) -> TextPart:
+        """Return a text that is not the model's, whose citations only Anthropic takes."""
+        part = text_block(block, path)
+        if self.native or not part.citations:
+            return part
+        why = "the upstream takes those of its own responses alone"
+        self.diagnostics.at(f"{path}.citations").left_out("what the text cites", why)
+        return TextPart(part.text)
 
     def _image(self, block: Block, path: str) -> ImagePart:
         source = required(block, "source", dict, f"{path}.")

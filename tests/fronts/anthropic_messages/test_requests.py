@@ -41,6 +41,20 @@ PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/pn
 USE = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}}
 RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "import os"}
 TOOL = {"name": "read", "input_schema": {"type": "object", "properties": {}}}
+CITING = {
+    "type": "text",
+    "text": "So it is.",
+    "citations": [
+        {
+            "type": "char_location",
+            "cited_text": "doc-1",
+            "document_index": 0,
+            "document_title": None,
+            "start_char_index": 0,
+            "end_char_index": 5,
+        }
+    ],
+}
 UPSTREAMS = (MESSAGES, CHAT, RESPONSES, GEMINI, BEDROCK)
 
 CLAUDE_CODE: dict[str, Any] = {
@@ -249,6 +263,36 @@ def test_what_a_tool_returned_is_text_or_parts(content: Any, expected: Any) -> N
     made = messages_of(HELLO, {"role": "assistant", "content": [USE]}, turn)[-1].content[0]
 
     assert made == ToolResultPart("toolu_1", expected, name="read")
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ({"messages": [{"role": "user", "content": [CITING]}]}, "messages[0].content[0]"),
+        ({"system": [CITING]}, "system[0]"),
+        (
+            {
+                "messages": [
+                    HELLO,
+                    {"role": "assistant", "content": [USE]},
+                    {"role": "user", "content": [{**RESULT, "content": [CITING]}]},
+                ]
+            },
+            "messages[2].content[0].content[0]",
+        ),
+    ],
+)
+def test_citations_of_texts_that_are_not_the_models_reach_messages_upstreams(
+    place: dict[str, Any], path: str
+) -> None:
+    """Such as a text that another model has written; others report them."""
+    elsewhere = read(place)
+    native = read(place, MESSAGES)
+
+    assert [note.path for note in elsewhere.diagnostics] == [f"{path}.citations"]
+    assert native.diagnostics == ()
+    assert "doc-1" in str(built(native.request, MESSAGES))
+    assert "doc-1" not in str(built(elsewhere.request, CHAT))
 
 
 def test_what_is_to_be_done_to_a_picture_reaches_messages_upstreams() -> None:
