@@ -42,6 +42,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         """The id of an issued key, or a client's name, else a digest: for spend, metrics, logs."""
         return self.name or self.owner if self.key is None else self.key.id
 
+    def allows(self, model: str) -> bool:
+        """Return whether the caller may use *model*, by the name that clients write."""
+        return self.key is None or self.key.limits.allows(model)
+
 
 class OperationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request for an operation."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.model_names import further_models, no_model
+from llmcore.bridge.model_names import further_models
 from llmcore.bridge.pools.affinity import conversation_of
 from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.relayed_request import holds_sealed_state
@@ -173,7 +173,7 @@ class Generation(Generic[Read]):
         if caller.key is None or not caller.key.limits.models:
             return routing
         for name in (routing.model, *further_models(request.body)):
-            if not allows(caller, self._service.names.plain(name)):
+            if not caller.allows(self._service.names.plain(name)):
                 raise forbidden(f"this key does not allow the model {name!r}", "model_not_allowed")
         return routing
 
@@ -382,7 +382,7 @@ class Generation(Generic[Read]):
     async def models(self, call: OperationRequest) -> JsonObject:
         """Return the list of models: the names of the map, and the upstream's own."""
         names = self._service.names
-        listed = [self._listed(name) for name in await names.all() if allows(call.caller, name)]
+        listed = [self._listed(name) for name in await names.all() if call.caller.allows(name)]
         if self.front.id == MESSAGES:
             listed = [evolve(model, id=names.prefixed(model.id)) for model in listed]
         return self.front.models(listed, call.query)
@@ -390,9 +390,7 @@ class Generation(Generic[Read]):
     async def model(self, call: OperationRequest) -> JsonObject:
         """Return one model; 404 if no provider has it, or the key does not allow it."""
         name = call.path["model_id"]
-        self._service.names.pool(name)
-        if not allows(call.caller, self._service.names.plain(name)):
-            raise no_model(name)
+        self._service.names.pool_for(call.caller, name)
         return self.front.model(self._listed(name))
 
     def _listed(self, name: str) -> ListedModel:
@@ -410,15 +408,10 @@ def _choices(body: JsonObject) -> int:
     return count if isinstance(count, int) and count > 0 else 1
 
 
-def allows(caller: Caller, model: str) -> bool:
-    """Return whether the caller may use *model*."""
-    return caller.key is None or caller.key.limits.allows(model)
-
-
 def version_for(caller: Caller, service: Service) -> JsonObject:
     """Return version and configuration, with the names of models that the caller may use."""
     version = service.version()
-    return {**version, "models": [n for n in service.names.mapped if allows(caller, n)]}
+    return {**version, "models": [n for n in service.names.mapped if caller.allows(n)]}
 
 
 def _loses_format(diagnostic: Diagnostic) -> bool:

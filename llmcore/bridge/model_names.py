@@ -7,6 +7,7 @@ from typing import Final
 import anyio
 from attrs import frozen
 
+from llmcore.bridge.api import Caller
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.model_map import ModelMap, ModelPool
 from llmcore.bridge.upstream import Upstreams
@@ -61,6 +62,13 @@ class ModelNames:
             raise no_model(name)
         if len(self._pools) < _POOLS_KEPT and len(name) < _LONG_NAME:
             self._pools[name] = pool
+        return pool
+
+    def pool_for(self, caller: Caller, name: str) -> ModelPool:
+        """Return the targets of *name*; FrontError, 404, if the caller may not use it, too."""
+        pool = self.pool(name)
+        if not caller.allows(self.plain(name)):
+            raise no_model(name)
         return pool
 
     def find(self, name: str) -> ModelPool | None:

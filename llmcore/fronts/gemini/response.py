@@ -12,9 +12,9 @@ has the same parts, texts in a row joined.
      "usageMetadata": {...}, "modelVersion": "m", "responseId": "r1"}
 
 What the client does not see is sealed (`carrier`): in the signature of the next function call, or
-of an empty text in the last chunk; in a response that is not streamed, of the text that ends it. The
-last chunk always has a part, because `google-genai` forgets a turn of a chat with a chunk that has
-none (`chats._validate_response`).
+of an empty text in the last chunk; in a response that is not streamed, of the text that ends it.
+The last chunk always has a part, because `google-genai` forgets a turn of a chat with a chunk that
+has none (`chats._validate_response`).
 """
 
 from collections.abc import Mapping, Sequence

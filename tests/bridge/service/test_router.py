@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmcore.bridge.apis.registry import apis
 from llmcore.bridge.http.router import Router
+from llmcore.bridge.service import Service
 from llmcore.fronts.errors import FrontError
+from llmcore.testing import scripted
+from tests.support.servers.bridge_service import settings_for
 
 ROUTES = [
     ("POST", "/v1/responses", "create"),
@@ -78,3 +82,25 @@ def test_the_first_pattern_that_matches_is_found(method: str, path: str) -> None
         assert router.find(method, path).target == expected
     except FrontError:
         assert expected is None
+
+
+@pytest.mark.anyio
+async def test_no_operation_is_hidden_by_one_that_stands_before_it() -> None:
+    """Each is found at a path of its own, also below parameters that hold slashes."""
+    service = Service.from_settings(settings_for("http://h"), transport=scripted())
+    entries = [
+        (operation.method, prefix + operation.path, operation)
+        for api in apis(service).all
+        for prefix in api.prefixes
+        for operation in api.operations
+    ]
+    serving = Router(entries)
+    hidden = [
+        (method, path)
+        for method, path, operation in entries
+        if serving.find(method, re.sub(r"\{[^}]+\}", "x-1", path)).target is not operation
+    ]
+
+    await service.aclose()
+    assert len(entries) > 50
+    assert hidden == []

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -84,12 +84,14 @@ class PostgresServer:
         assert self._process is not None
         processes = _with_children(self._process.pid)
         for process in processes:
-            os.kill(process, signal.SIGSTOP)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
         try:
             yield
         finally:
             for process in processes:
-                os.kill(process, signal.SIGCONT)
+                with suppress(ProcessLookupError):  # it was ending
+                    os.kill(process, signal.SIGCONT)
 
     def _wait(self) -> None:
         import time

@@ -110,6 +110,12 @@ class Column:
     """and that it ends with calls."""
     errors: dict[int, tuple[Any, str]]
     """Body and code of errors, by status."""
+    thinks: bool = True
+    """Whether responses can have thinking."""
+    counts_cached: bool = True
+    """Whether it says how many tokens its cache saved."""
+    calls_in_history: bool = True
+    """Whether calls that are sent back have fields of their own, rather than being text."""
     counts_thinking: bool = True
     """Whether it says how many tokens thinking took."""
     usage_field: str = "usage"
@@ -117,13 +123,13 @@ class Column:
 
     # requests
     history: Callable[[Native], list[Any]]
-    """The messages, without marks for the cache,"""
+    """The messages, without those of the system and marks for the cache,"""
     asked: Callable[[str], list[Any]]
     """what they are for a prompt,"""
     turn: Callable[[Said, Sequence[str]], list[Any]]
     """and what a response and the results of its calls add to them."""
     basics: JsonObject
-    """Fields for the system prompt "Be brief." and 50 tokens at most."""
+    """Fields for 50 tokens at most, and the system prompt "Be brief." where it is not a message."""
     parts: Callable[[Native], list[Any]]
     """The parts of the first message."""
     image: Native | None = None
