@@ -13,7 +13,7 @@ https://developers.openai.com/api/reference/resources/models.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.fronts.errors import FrontError, invalid, retry_headers
+from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid, retry_headers
 from llmcore.fronts.front import FailureResponse, ListedModel
 from llmcore.fronts.reading import Fields, read
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -24,12 +24,24 @@ from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_o
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.tools import Grammar, ToolChoice
 
+_TOO_LONG: Final = "Your input exceeds the context window of this model."
+"""OpenAI's own message for a prompt that is too long: clients such as Copilot CLI look for these
+words, and then shorten the conversation."""
+_KNOWN_WORDS: Final = ("context window", "maximum context length")
+
+
+def message_of(error: FrontError) -> str:
+    """Return the message, with OpenAI's words for a prompt that is too long before it."""
+    if error.code != CONTEXT_LENGTH or any(words in error.message for words in _KNOWN_WORDS):
+        return error.message
+    return f"{_TOO_LONG} {error.message}"
+
 
 def envelope(error: FrontError) -> JsonObject:
     """Return the body of an error response."""
     return {
         "error": {
-            "message": error.message,
+            "message": message_of(error),
             "type": error.type,
             "param": error.param,
             "code": error.code,

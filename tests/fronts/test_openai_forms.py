@@ -7,7 +7,13 @@ from llmcore.folds.response import collect
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.fronts.front import ListedModel, front_by_id
 from llmcore.fronts.openai_chat import content as chat_content
-from llmcore.fronts.openai_forms import failure_response, listed_model, model_list, token_bytes
+from llmcore.fronts.openai_forms import (
+    failure_response,
+    listed_model,
+    message_of,
+    model_list,
+    token_bytes,
+)
 from llmcore.fronts.openai_responses import content as responses_content
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.schema.content import TextPart, TokenLogprob
@@ -36,7 +42,12 @@ def test_every_error_has_a_status_and_all_four_fields(kind: type) -> None:
 
     assert response.status == error.status >= 400
     assert response.body == {
-        "error": {"message": error.message, "type": error.type, "param": None, "code": error.code}
+        "error": {
+            "message": message_of(error),
+            "type": error.type,
+            "param": None,
+            "code": error.code,
+        }
     }
 
 

@@ -14,6 +14,7 @@ from llmcore.fronts.errors import (
     FrontError,
     from_llm_error,
 )
+from llmcore.fronts.openai_forms import message_of
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 
@@ -56,7 +57,7 @@ def response_error(error: LLMError) -> JsonObject:
     failure = from_llm_error(error)
     other = "invalid_prompt" if failure.type == INVALID_REQUEST else SERVER_ERROR
     code = failure.code if failure.code in _IN_RESPONSE else other
-    return {"code": code, "message": failure.message}
+    return {"code": code, "message": message_of(failure)}
 
 
 def error_fields(error: JsonObject) -> JsonObject:

@@ -16,6 +16,7 @@ from llmcore.fronts.finishing import finish_kind, token_counts
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.carrier import SHOWN_IDS
+from llmcore.fronts.openai_forms import message_of
 from llmcore.protocols.openai_chat import OPENAI, make
 from llmcore.schema.content import (
     AudioPart,
@@ -197,7 +198,7 @@ def test_the_sdk_in_strict_mode_adds_the_stream_up_to_the_whole_completion(
         with pytest.raises(APIError) as caught:
             sdk_streamed(made)
         assert made.writer.error is not None
-        said = from_llm_error(made.writer.error).message
+        said = message_of(from_llm_error(made.writer.error))
         assert caught.value.message == (said or caught.value.message)
         return
     assume(not any(isinstance(event, File) for event in events))

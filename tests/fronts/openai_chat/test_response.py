@@ -164,7 +164,11 @@ def test_refusals_have_their_own_field() -> None:
     [
         (OverloadedError("Overloaded", status_code=529), "server_error", "server_is_overloaded"),
         (RateLimitError("slow down"), "rate_limit_error", "rate_limit_exceeded"),
-        (ContextLengthError("too long"), "invalid_request_error", "context_length_exceeded"),
+        (
+            ContextLengthError("maximum context length is 8"),
+            "invalid_request_error",
+            "context_length_exceeded",
+        ),
         (QuotaExceededError("no credit"), "insufficient_quota", "insufficient_quota"),
     ],
 )

@@ -7,12 +7,13 @@ from attrs import evolve
 
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.openai_forms import envelope
+from llmcore.fronts.openai_forms import envelope, message_of
 from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import (
     AuthenticationError,
+    ContextLengthError,
     InvalidRequestError,
     LLMError,
     NetworkError,
@@ -26,18 +27,39 @@ from llmcore.schema.options import GenerationOptions
 from tests.fronts.openai_responses.responses_kit import asked, translated
 from tests.support.error_kinds import ERROR_KINDS
 
+TOO_LONG = "Your input exceeds the context window of this model."
+
 
 @pytest.mark.parametrize("kind", ERROR_KINDS, ids=lambda kind: kind.__name__)
 def test_every_error_has_a_form(kind: type) -> None:
     """A status that says whose fault it is, and a message: that of the error, if clients get it."""
     told = from_llm_error(kind("words"))
+    shown = f"{TOO_LONG} words" if kind is ContextLengthError else told.message
 
     assert 400 <= told.status < 600
     assert (told.message == "words") == (kind not in (AuthenticationError, NetworkError))
     assert envelope(told) == {
-        "error": {"message": told.message, "type": told.type, "param": None, "code": told.code}
+        "error": {"message": shown, "type": told.type, "param": None, "code": told.code}
     }
-    assert response_error(kind("words"))["message"] == told.message
+    assert response_error(kind("words"))["message"] == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("prompt is too long: 9 tokens > 8 maximum", f"{TOO_LONG} prompt is too long: 9 tokens > "),
+        ("The input token count (9) exceeds the maximum", f"{TOO_LONG} The input token count (9) "),
+        (f"{TOO_LONG} Please adjust your input.", f"{TOO_LONG} Please adjust your input."),
+        ("This model's maximum context length is 8 tokens.", "This model's maximum context leng"),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_reported_in_openais_words(words: str, shown: str) -> None:
+    """Copilot CLI shortens a conversation by them, not by the code."""
+    error = ContextLengthError(words)
+
+    for message in (message_of(from_llm_error(error)), response_error(error)["message"]):
+        assert str(message).startswith(shown)
+        assert str(message).endswith(words)
 
 
 @pytest.mark.parametrize(
