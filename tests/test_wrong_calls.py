@@ -271,6 +271,7 @@ WRONG = {
     "RESULT['text']": "write `.text`",
     "RESULT[0]": "have attributes instead of keys",
     "list(RESULT)": "have attributes instead of keys",
+    "dict(RESULT)": r"its JSON is `to_json\(result\)`",
     "RESULT.usage['total_tokens']": "write `.total_tokens`",
     "RESULT.response['choices']": "the text is `.text`",
     "RESULT.messages[-1]['content']": "write `.content`",

@@ -18,6 +18,7 @@ def set_key(args: argparse.Namespace) -> int:
     if not key.strip():
         raise InvalidRequestError("the key is empty")
     say(f"{name} is stored in {store_key(os.environ, name, key.strip())}")
+    note(f"The commands of llmcore use it; programs and the gateway read the variable {name}.")
     if os.environ.get(name, "").strip():
         note(f"note: the variable {name} is set, and wins over the stored key")
     return 0

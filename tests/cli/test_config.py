@@ -161,6 +161,7 @@ def test_a_key_is_kept_in_a_private_file_without_a_keyring(
     without(monkeypatch, "keyring")
     monkeypatch.setattr("sys.stdin", io.StringIO("sk-secret\n"))
     assert main(["keys", "set", "vllm"]) == 0
+    assert "programs and the gateway read the variable VLLM_API_KEY" in capsys.readouterr().err
     path = keys_file(os.environ)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert main(["ask", "-q", "-m", "vllm:m-1", "Hi"]) == 0
