@@ -1,6 +1,7 @@
 """Shared by all tests: event loops, the examples of property tests, the order of the run."""
 
 import gc
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -140,3 +141,17 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Return the name of the event loop that an asynchronous test runs on."""
     name: str = request.param
     return name
+
+
+@pytest.fixture
+def restored_logs() -> Iterator[None]:
+    """Put loggers back as they were: the gateway sets them up for its process."""
+    names = (None, "llmcore", "uvicorn", "uvicorn.error", "uvicorn.access")
+    loggers = [logging.getLogger(name) for name in names]
+    before = [
+        (one.handlers[:], one.filters[:], one.propagate, one.level, one.disabled) for one in loggers
+    ]
+    yield
+    for one, state in zip(loggers, before, strict=True):
+        one.handlers, one.filters, one.propagate, level, one.disabled = state
+        one.setLevel(level)

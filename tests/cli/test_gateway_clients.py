@@ -1,10 +1,8 @@
 """Programs that are pointed at the gateway: by the text at its start, and by `openbridge run`."""
 
 import json
-import logging
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,18 +28,7 @@ sys.exit(7)
 """
 
 
-@pytest.fixture(autouse=True)
-def _logs() -> Iterator[None]:
-    """Put loggers back as they were: the gateway sets them up for its process."""
-    names = (None, "llmcore", "uvicorn", "uvicorn.error", "uvicorn.access")
-    loggers = [logging.getLogger(name) for name in names]
-    before = [
-        (one.handlers[:], one.filters[:], one.propagate, one.level, one.disabled) for one in loggers
-    ]
-    yield
-    for one, state in zip(loggers, before, strict=True):
-        one.handlers, one.filters, one.propagate, level, one.disabled = state
-        one.setLevel(level)
+pytestmark = pytest.mark.usefixtures("restored_logs")
 
 
 @pytest.mark.parametrize(

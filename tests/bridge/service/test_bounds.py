@@ -454,6 +454,7 @@ def test_a_connection_that_waits_for_the_next_request_is_kept(settings: GatewayS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such option")
+@pytest.mark.usefixtures("restored_logs")
 def test_a_client_whose_network_is_gone_is_given_up_by_the_system(
     settings: GatewaySettings,
 ) -> None:
