@@ -65,7 +65,7 @@ class ModelNames:
         return pool
 
     def pool_for(self, caller: Caller, name: str) -> ModelPool:
-        """Return the targets of *name*; FrontError, 404, if the caller may not use it, too."""
+        """Return the targets of *name*; FrontError, 404, unless it has some that *caller* may use."""
         pool = self.pool(name)
         if not caller.allows(self.plain(name)):
             raise no_model(name)
