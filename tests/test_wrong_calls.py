@@ -157,6 +157,7 @@ WRONG = {
     "_generate('Hi', metadata='x')": "must map strings to strings; got a str",
     "_generate('Hi', provider_options='x')": "provider_options must be a dict by provider",
     "_generate('Hi', provider_options={'openai': 'x'})": r"provider_options\['openai'\] must be",
+    "_generate('Hi', provider_options={'seed': 1})": r"not an int: write \{PROVIDER: ",
     "sync.rerank('cohere:rerank-v3.5', 'Hi', 'a document')": "documents is a list of texts",
     "sync.embed('openai:text-embedding-3-small', ['Hi'])": "`embed_many` takes several",
     "sync.Conversation(system='Be brief.')": r"first run: chat.generate\(model, prompt, system",
@@ -353,6 +354,8 @@ WRONG_NAMES = {
     "llmcore.stream(MODEL, 'Hi').usage": r"result\(\)",
     "sync.Conversation().ask": "chat.generate",
     "Conversation().history": "`.messages`",
+    "Conversation().clear": r"begin another: Conversation\(\)",
+    "Conversation().save": r"Conversation.open\(path, run_id\)",
     # of modules
     "llmcore.completion": "import generate",
     "llmcore.ChatOpenAI": "import OpenAI",

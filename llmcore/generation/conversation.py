@@ -43,7 +43,12 @@ _PROMPT_SETTINGS: Final = frozenset({"messages", "request"})
 
 with_conversation_hints: Final = with_hints(
     **dict.fromkeys(
-        ("send", "ask", "say", "chat", "run", "complete"), "write chat.generate(model, prompt)"
+        ("send", "send_message", "ask", "say", "chat", "run", "respond", "complete"),
+        "write chat.generate(model, prompt)",
+    ),
+    **dict.fromkeys(("clear", "reset"), "begin another: Conversation()"),
+    **dict.fromkeys(
+        ("save", "load"), "open it with a file: Conversation.open(path, run_id) keeps each run"
     ),
     **dict.fromkeys(("history", "turns"), "write `.messages`"),
     generate_object="call generate_object(model, messages=[*chat.messages, ...], schema=...)",

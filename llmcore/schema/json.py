@@ -288,6 +288,7 @@ def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderM
         if not isinstance(data, dict):
             raise InvalidRequestError(
                 f"{field}[{provider!r}] must be an object, not {shown_kind(data)}"
+                + (": write {PROVIDER: {...}}" if field == "provider_options" else "")
             )
     return copy  # type: ignore[return-value]
 
