@@ -65,7 +65,7 @@ class ModelNames:
         return pool
 
     def pool_for(self, caller: Caller, name: str) -> ModelPool:
-        """Return the targets of *name*; FrontError, 404, unless it has some that *caller* may use."""
+        """Return the targets of *name* for *caller*; FrontError, 404, if there are none."""
         pool = self.pool(name)
         if not caller.allows(self.plain(name)):
             raise no_model(name)
