@@ -6,15 +6,15 @@ that starts one must stop it.
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
 from functools import cache
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import anyio
 import sniffio
-from anyio.abc import TaskGroup
 
 
 class LoopTask:
@@ -134,18 +134,37 @@ async def uncancelled(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 class SideTasks:
-    """Tasks that run beside a block, whose end stops them.
+    """Tasks that run beside a block, whose end stops them; if one raises, the block is cancelled.
 
     AnyIO keeps a task that its group cancels, with all that the task refers to, until a garbage
     collection, since the exception is in a reference cycle. These are stopped by scopes of their
     own.
     """
 
-    def __init__(self, group: TaskGroup) -> None:
-        self.cancel_scope = group.cancel_scope
-        """Cancels the block."""
-        self._group = group
+    def __init__(self) -> None:
+        self._group = anyio.create_task_group()
         self._scopes: set[anyio.CancelScope] = set()
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self.stop()
+        try:
+            return await self._group.__aexit__(kind, error, traceback)
+        finally:
+            del error, traceback  # which refer to this frame if the error goes on
+
+    @property
+    def cancel_scope(self) -> anyio.CancelScope:
+        """The scope that cancels the block."""
+        return self._group.cancel_scope
 
     def start(self, work: Callable[[], Awaitable[None]]) -> None:
         """Run *work* until it returns or the block ends."""
@@ -164,17 +183,6 @@ class SideTasks:
         """Stop all of them."""
         for scope in tuple(self._scopes):
             scope.cancel()
-
-
-@asynccontextmanager
-async def side_tasks() -> AsyncIterator[SideTasks]:
-    """Run tasks beside the block; if one of them raises, the block is cancelled."""
-    async with anyio.create_task_group() as group:
-        tasks = SideTasks(group)
-        try:
-            yield tasks
-        finally:
-            tasks.stop()
 
 
 def loop_caller() -> Callable[[Callable[[], object]], object]:

@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from llmcore.client.loop_task import ContextTask, new_scope, side_tasks, uncancelled
+from llmcore.client.loop_task import ContextTask, SideTasks, new_scope, uncancelled
 
 
 @pytest.mark.anyio
@@ -40,7 +40,7 @@ async def test_side_tasks_end_with_their_block() -> None:
         finally:
             ended.append(name)
 
-    async with side_tasks() as tasks:
+    async with SideTasks() as tasks:
         tasks.start(lambda: wait("one"))
         tasks.start(anyio.lowlevel.checkpoint)
         await anyio.wait_all_tasks_blocked()
@@ -48,7 +48,7 @@ async def test_side_tasks_end_with_their_block() -> None:
     assert ended == ["one"]
 
     with anyio.CancelScope() as outside:
-        async with side_tasks() as tasks:
+        async with SideTasks() as tasks:
             tasks.start(lambda: wait("two"))
             await anyio.wait_all_tasks_blocked()
             outside.cancel()
@@ -62,7 +62,7 @@ async def test_a_side_task_that_raises_cancels_its_block() -> None:
         raise OSError("gone")
 
     async def block() -> None:
-        async with side_tasks() as tasks:
+        async with SideTasks() as tasks:
             tasks.start(fail)
             await anyio.sleep_forever()
 

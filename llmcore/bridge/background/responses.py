@@ -13,7 +13,7 @@ from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
-from llmcore.client.loop_task import LoopTask, side_tasks
+from llmcore.client.loop_task import LoopTask, SideTasks
 from llmcore.fronts.errors import FrontError, overloaded
 from llmcore.fronts.openai_responses.state import Record
 
@@ -134,7 +134,7 @@ class BackgroundResponses:
 
     async def _make(self, response: BackgroundResponse) -> None:
         try:
-            async with side_tasks() as tasks:
+            async with SideTasks() as tasks:
                 tasks.start(lambda: self._give_signs_of_life(response, tasks.cancel_scope))
                 async with self._places:
                     if await self._in_store(lambda: self.lifecycle.run(response.record.id)):

@@ -19,7 +19,7 @@ from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
 from llmcore.bridge.response_run import ErrorForm, SentResponse, WholeBody
 from llmcore.client.large_requests import holds_much, run_in_thread_if
-from llmcore.client.loop_task import side_tasks
+from llmcore.client.loop_task import SideTasks
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
@@ -257,7 +257,7 @@ class StreamedResponse(_RunResponse):
             await self._close()
 
     async def _respond(self, writer: StreamWriter, send: Send) -> None:
-        async with side_tasks() as tasks:
+        async with SideTasks() as tasks:
             tasks.start(lambda: self._attend(writer))
             try:
                 while data := await self._run.next_bytes():

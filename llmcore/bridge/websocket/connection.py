@@ -36,7 +36,7 @@ from llmcore.bridge.websocket.messages import (
     read_create,
     steering_refused,
 )
-from llmcore.client.loop_task import SideTasks, side_tasks
+from llmcore.client.loop_task import SideTasks
 from llmcore.fronts.errors import FrontError, invalid, rate_limited
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_responses.state import StoredConversation
@@ -96,7 +96,7 @@ class SocketConnection:
         await receive()
         await send({"type": "websocket.accept"})
         try:
-            async with side_tasks() as tasks:
+            async with SideTasks() as tasks:
                 tasks.start(self._end_at_age)
                 if await self._read(receive, tasks) == STOPPING:
                     await self._wait_until_idle()
