@@ -16,6 +16,7 @@ from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import further_models
 from llmcore.bridge.pools.affinity import conversation_of
 from llmcore.bridge.relay import RelayPlan, RelayRun
+from llmcore.bridge.relayed_bytes import Renamed
 from llmcore.bridge.relayed_request import holds_sealed_state
 from llmcore.bridge.response_run import ResponseRun, RunLabels
 from llmcore.bridge.savings import (
@@ -33,7 +34,6 @@ from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, forbidden, invalid
 from llmcore.fronts.front import (
     ClientRequest,
-    Event,
     Front,
     FrontWriter,
     ListedModel,
@@ -252,11 +252,12 @@ class Generation(Generic[Read]):
         )
         return RelayRun(self._service.context, plan)
 
-    def _renamed(self, chosen: ChosenModel) -> Callable[[Event], Event | None] | None:
+    def _renamed(self, chosen: ChosenModel) -> Renamed | None:
         """Return what writes the client's name of the model into a response of the upstream."""
-        if chosen.name == chosen.model.id:
+        renamed = self.front.renamed
+        if renamed is None or chosen.name == chosen.model.id:
             return None
-        return lambda event: self.front.renamed(event, chosen.name)
+        return lambda event: renamed(event, chosen.name)
 
     def _read_now(self, request: ClientRequest, upstream: Upstream) -> LLMRequest:
         return self.front.read(request, upstream).unwrap().request

@@ -15,14 +15,14 @@ from attrs import evolve
 from msgspec.structs import replace
 
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
-from llmcore.bridge.relayed_bytes import RelayedBytes
+from llmcore.bridge.relayed_bytes import RelayedBytes, Renamed, object_in
 from llmcore.bridge.relayed_request import RelayedRequest
 from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamRun
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import Event, FailureResponse, FrontWriter, StreamEncoding
+from llmcore.fronts.front import FailureResponse, FrontWriter, StreamEncoding
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
@@ -55,9 +55,8 @@ class RelayPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The number of responses that the request asks for."""
     limits: CallLimits = CallLimits()
     diagnostics: tuple[Diagnostic, ...] = ()
-    renamed: Callable[[Event], Event | None] | None = None
-    """Returns an event or a whole response with the client's name of the model, None for one that
-    names none; None as a whole if the upstream got the client's name."""
+    renamed: Renamed | None = None
+    """None if the upstream got the client's name of the model, or no client looks at it."""
 
 
 class RelayRun(UpstreamRun):
@@ -169,7 +168,7 @@ class RelayRun(UpstreamRun):
         body = self._copy.take_last()
         if unwrap and isinstance(document, dict) and (inner := unwrap(document)) is not document:
             body = json.dumps(inner)
-        elif (renamed := self._plan.renamed) and (named := renamed(_object_in(body))):
+        elif (renamed := self._plan.renamed) and (named := renamed(object_in(body))):
             body = json.dumps(named)
         return WholeBody(
             body=body,
@@ -247,15 +246,6 @@ class RelayRun(UpstreamRun):
         self._ended = True
         self._context.metrics.count_tokens(self._provider, self._usage)
         self._count(outcome)
-
-
-def _object_in(body: bytes) -> Event:
-    """Return the JSON object in *body*; an empty one where *body* is something else."""
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _is_of_the_connection(error: LLMError) -> bool:

@@ -43,7 +43,8 @@ _SHOWN: Final = re.compile(
 
 
 Renamed: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
-"""Returns an event with the client's name of the model; None for one that names none."""
+"""Returns an event or a whole response with the client's name of the model, None for one without
+a name."""
 
 # -- runs of deltas
 
@@ -113,17 +114,21 @@ _FRAME: Final = re.compile(rb".+?(?:\n\n|\n\r\n|\r\r|\Z)", re.DOTALL)
 
 def _is_usage(frame: bytes) -> bool:
     """Return whether a chunk of Chat Completions has the usage of the stream, and no choice."""
-    chunk = _object_of(frame)
+    chunk = object_in(_data_of(frame))
     return chunk.get("choices") == [] and isinstance(chunk.get("usage"), Mapping)
 
 
-def _object_of(frame: bytes) -> dict[str, Any]:
-    """Return the JSON object in *frame*; an empty one for a frame of another form."""
+def _data_of(frame: bytes) -> bytes:
+    return frame.partition(b"data:")[2]
+
+
+def object_in(data: bytes) -> dict[str, Any]:
+    """Return the JSON object that *data* is; an empty one for data of another form."""
     try:
-        event = json.loads(frame.partition(b"data:")[2])
+        document = json.loads(data)
     except ValueError:  # the client gets it as it is
         return {}
-    return event if isinstance(event, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 # -- the bytes
@@ -212,8 +217,10 @@ class RelayedBytes:
 
     def _with_name(self, frame: bytes) -> bytes:
         """Return *frame*, with the client's name of the model if it is the first that has one."""
-        event = None if self._renames is None else _object_of(frame)
-        if not event or self._renames is None or (renamed := self._renames(event)) is None:
+        if self._renames is None:
+            return frame
+        renamed = self._renames(object_in(_data_of(frame)))
+        if renamed is None:
             return frame
         self._renames = None
         return self._encode(renamed)

@@ -41,7 +41,8 @@ class ByteStream:
         self._exchange = exchange
         self._chunks = exchange.chunks()
         self._limits = limits
-        self._end, self._end_name = _end_of(limits, started)
+        self._end_name, seconds = limits.shortest("total", "step")
+        self._end = started + seconds
         self._most = self._left = most
         self._secrets = secrets
 
@@ -92,9 +93,3 @@ class ByteStream:
         with anyio.CancelScope(shield=True):
             await self._chunks.aclose()
             await self._exchange.aclose()
-
-
-def _end_of(limits: Timeouts, started: float) -> tuple[float, str]:
-    """Return when a call must have ended that *started* at this time of the loop, and by what."""
-    step, total = limits.step or math.inf, limits.total or math.inf
-    return started + min(step, total), "step" if step < total else "total"

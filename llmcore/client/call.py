@@ -227,8 +227,8 @@ class Call:
         """Set the limits of the whole call and of its first event, which begin now."""
         self._begun = True
         started, limits = anyio.current_time(), self._timeouts
-        step, total, first = limits.step or math.inf, limits.total or math.inf, limits.first_event
-        self._end = started + min(step, total)
+        first = limits.first_event
+        self._end = started + limits.shortest("total", "step")[1]
         self._next_event = math.inf if first is None else started + first
 
     async def _advance(self) -> Sequence[LLMEvent]:
@@ -324,8 +324,7 @@ class Call:
 
     def _timed_out(self) -> RequestTimeoutError:
         if self._end <= max(self._next_event, anyio.current_time()):
-            step, total = self._timeouts.step, self._timeouts.total
-            name = "step" if step is not None and (total is None or step < total) else "total"
+            name, _ = self._timeouts.shortest("total", "step")
         else:
             name = self._waiting_for
         return self._timeouts.expired(name)

@@ -5,7 +5,6 @@ are sent by `UnaryCalls`. They use the same connections, credentials and time li
 generations, but not the middleware.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -225,8 +224,7 @@ def _prepared(
 @contextmanager
 def _time_limit(route: SendableRoute, limits: Timeouts) -> Iterator[None]:
     """Raise RequestTimeoutError if the block takes longer than *limits* allow."""
-    wholes = {name: getattr(limits, name) for name in ("first_event", "step", "total")}
-    name, seconds = min(wholes.items(), key=lambda item: item[1] or math.inf)
+    name, seconds = limits.shortest("first_event", "step", "total")
     try:
         with anyio.fail_after(seconds):
             yield

@@ -398,9 +398,9 @@ class Front(Generic[Read]):
     model: Callable[[ListedModel], JsonObject]
     token_count: Callable[[int], JsonObject] = _no_token_count
     """The response to a request that counts tokens, where the API has one."""
-    renamed: Callable[[Event, str], Event | None] = lambda _event, _name: None
+    renamed: Callable[[Event, str], Event | None] | None = None
     """Returns an event or a whole response of an upstream of the same API with another name of its
-    model; None if it has none, or none that clients compare with the name that they asked for."""
+    model, None if it has none; None as a whole where no client compares it with its own name."""
     has_native_tools: Callable[[JsonObject], bool] = lambda _body: False
     """Whether a body has tools that clients run, or calls of them, and that only some servers of
     the API have, such as freeform ones."""

@@ -4,6 +4,8 @@ HTTP is the default. A route that needs something else carries another value her
 same protocol and endpoint.
 """
 
+import math
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias, Union
 
@@ -102,6 +104,15 @@ class Timeouts:
     """A whole call, over all steps and retries."""
     tool: float | None = _limit(None)
     """One run of a tool."""
+
+    def shortest(self, *names: str) -> tuple[str, float]:
+        """Return which of the limits *names*, which begin together, expires first, and its seconds.
+
+        Without any of them, the seconds are infinite; the first one counts among equals.
+        """
+        limits = [(getattr(self, name) or math.inf, name) for name in names]
+        seconds, name = min(limits, key=itemgetter(0))
+        return name, seconds
 
     def expired(
         self, name: str, provider: str = "", cause: BaseException | None = None

@@ -377,19 +377,13 @@ def _check_framing(scope: Scope) -> None:
     """Refuse a request whose end servers may see in different places (RFC 9112, 6.1)."""
     headers = headers_of(scope)
     if "content-length" in headers and "transfer-encoding" in headers:
-        raise FrontError(
-            status=400,
-            message="content-length and transfer-encoding exclude each other: send one of them",
-            code="invalid_framing",
-            headers=(("connection", "close"),),
-        )
-    if headers.get("transfer-encoding", "chunked").strip().lower() != "chunked":
-        raise FrontError(
-            status=400,
-            message="the only transfer-encoding that is read is chunked",
-            code="invalid_framing",
-            headers=(("connection", "close"),),
-        )
+        message = "content-length and transfer-encoding exclude each other: send one of them"
+    elif headers.get("transfer-encoding", "chunked").strip().lower() != "chunked":
+        message = "the only transfer-encoding that is read is chunked"
+    else:
+        return
+    closing = (("connection", "close"),)
+    raise FrontError(status=400, message=message, code="invalid_framing", headers=closing)
 
 
 # -- browsers
