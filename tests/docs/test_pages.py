@@ -55,6 +55,14 @@ def navigation() -> list[Path]:
     return [DOCS / name for name in _NAV.findall(nav)]
 
 
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "decisions").glob("*.md")), ids=lambda page: page.name
+)
+def test_a_record_of_a_decision_is_a_page(page: Path) -> None:
+    """Measurements belong to the page on performance, and history to the version control."""
+    assert len(page.read_text().splitlines()) <= 60
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     """Each names a file that is there, and a heading that is in it."""
