@@ -16,6 +16,9 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from llmcore.fronts.front import FRONT_IDS
+from llmcore.protocols import PROTOCOL_IDS
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "llmcore"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -118,6 +121,8 @@ IMPURE_CALLS = {
     "write_text",
 }
 
+_FRONTS = tuple(f"fronts/{front_id.replace('-', '_')}/" for front_id in FRONT_IDS)
+
 NOT_NAMES = {"common", "helpers", "misc", "shared", "utils"}
 """A module is named for what it holds."""
 
@@ -131,6 +136,16 @@ SMALL_FOR_A_REASON = {
     "llmcore/version.py": "the build backend and the library both read it",
 }
 """Modules of under 40 lines that cannot be a section of another one, and why."""
+
+PROTOCOLS_FOR_A_REASON = {
+    "llmcore/bridge/apis/registry.py": "the paths of each API that the gateway serves",
+    "llmcore/bridge/rejected_betas.py": "a route and requests, of which protocols know nothing",
+    "llmcore/catalog/model_names.py": "`gemini` is another name of the provider `google`",
+    "llmcore/fronts/front.py": "the list of fronts",
+    "llmcore/routes/providers.py": "the APIs of each provider",
+    "llmcore/routes/retrieval.py": "`gemini` is a part of models' names",
+}
+"""Modules outside of protocols and of the fronts' packages that name a protocol, and why."""
 
 SAME_NAME_FOR_A_REASON: dict[str, str] = {
     "CachedContents": "sync mirrors the asynchronous API",
@@ -289,6 +304,26 @@ def test_values_and_folds_name_no_vendor() -> None:
                 yield getattr(node, "lineno", 0), _word(node)
 
     assert offenders(named, [m for m in MODULES if layer_of(m) in {"schema", "folds"}]) == []
+
+
+def test_only_a_protocol_and_its_front_ask_which_protocol_it_is() -> None:
+    """Other modules read its facts from fields of `Protocol` and `Front`."""
+
+    def named(module: Path) -> Iterator[tuple[int, str]]:
+        for node in nodes_of(module):
+            if isinstance(node, ast.Constant) and node.value in PROTOCOL_IDS:
+                yield node.lineno, str(node.value)
+        yield from ((n, what) for n, what in imports_of(module) if what.endswith(".PROTOCOL_ID"))
+
+    others = [
+        module
+        for module in MODULES
+        if layer_of(module) != "protocols"
+        and not module.relative_to(PACKAGE).as_posix().startswith(_FRONTS)
+    ]
+    found = {offender.partition(":")[0] for offender in offenders(named, others)}
+
+    assert found == PROTOCOLS_FOR_A_REASON.keys()
 
 
 def _word(node: ast.AST) -> str:

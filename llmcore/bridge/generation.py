@@ -11,7 +11,6 @@ from attrs import evolve
 from msgspec.structs import replace
 
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
-from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import further_models
 from llmcore.bridge.pools.affinity import conversation_of
@@ -36,6 +35,7 @@ from llmcore.fronts.front import (
     ClientRequest,
     Front,
     FrontWriter,
+    KeepAlive,
     ListedModel,
     Read,
     ReadRequest,
@@ -45,7 +45,6 @@ from llmcore.fronts.front import (
     Upstream,
 )
 from llmcore.fronts.openai_responses.compaction import needs_summary
-from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
@@ -384,7 +383,7 @@ class Generation(Generic[Read]):
         """Return the list of models: the names of the map, and the upstream's own."""
         names = self._service.names
         listed = [self._listed(name) for name in await names.all() if call.caller.allows(name)]
-        if self.front.id == MESSAGES:
+        if self.front.lists_claude_names:
             listed = [evolve(model, id=names.prefixed(model.id)) for model in listed]
         return self.front.models(listed, call.query)
 

@@ -24,7 +24,7 @@ from llmcore.protocols.protocol import BodyKind, NativeRequest, NativeResponse, 
 from llmcore.protocols.unary import multipart
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.route import Route, route_of
-from llmcore.routes.unary import OPENAI_PATHS, UnaryRoute, batch_protocol
+from llmcore.routes.unary import UnaryRoute, batch_protocol
 from llmcore.schema import json
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError
@@ -75,7 +75,7 @@ class Batches:
             model, bodies = self._bodies(requests)
             route = route_of(model)
             protocol = batch_protocol(route)
-            path = OPENAI_PATHS.get(route.protocol.id, "")
+            path = route.protocol.batch_path
             if protocol.upload is not None:
                 uploaded = await self._call(route, _upload(protocol.upload, bodies, path))
                 bodies = {batch_id(uploaded): {}}

@@ -146,7 +146,7 @@ class CachedContents:
 
 
 def _checked(route: Route[Any]) -> Route[Any]:
-    if route.protocol.id != "gemini":
+    if route.protocol.family != "google":
         raise missing(route, "cached contents")
     return route
 

@@ -418,9 +418,10 @@ def _likely(route: Route, url: str, model_id: str, error: LLMError) -> str:
     if found := likely_model(model_id, route.provider):
         return f": did you mean {found!r}?"
     has_api = "://api.openai.com/" in url or error.error_code == "model_not_found"
-    if has_api or route.protocol.id != "openai-responses":
-        return ""  # many other servers lack the Responses API
-    return f"; for a server of Chat Completions {protocol_by_id('openai-chat').advice}"
+    if has_api or route.protocol.usual_api is None:
+        return ""
+    usual = protocol_by_id(route.protocol.usual_api)
+    return f"; for a server of {usual.api} {usual.advice}"
 
 
 async def close_response(exchange: Exchange, chunks: Chunks) -> None:

@@ -99,7 +99,7 @@ class Files:
                 provider, "/files", purpose=None, size="pageSize", mark="pageToken"
             )
             return evolve(common, deleting=protocols.GEMINI_DELETING)
-        if self.route.protocol.id == "anthropic-messages" and provider != "vertex":
+        if self.route.protocol.family == "anthropic" and provider != "vertex":
             path = messages_path(self.route, "/files")
             return file_protocol(provider, path, purpose=None, size="limit", mark="after_id")
         if provider == "mistral":

@@ -13,7 +13,7 @@ arguments. An application can serve one from its own web framework.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
-from typing import Any, ClassVar, Final, Generic, ParamSpec, TypeAlias, TypeVar, get_args
+from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 import msgspec
 from attrs import field
@@ -39,6 +39,9 @@ from llmcore.schema.usage import Usage
 
 Event: TypeAlias = dict[str, Any]
 """One event of a stream, in the form of the client's API."""
+
+KeepAlive = Literal["comment", "blank", "none"]
+"""A heartbeat of silent streams: a comment of server-sent events, an empty line, or nothing."""
 
 NewId: TypeAlias = Callable[[str], str]
 """Returns a new identifier that begins with the given prefix and an underscore."""
@@ -401,6 +404,10 @@ class Front(Generic[Read]):
     renamed: Callable[[Event, str], Event | None] | None = None
     """Returns an event or a whole response of an upstream of the same API with another name of its
     model, None if it has none; None as a whole where no client compares it with its own name."""
+    keep_alives: tuple[KeepAlive, ...] = ("none",)
+    """The heartbeats that its clients can read, besides its own."""
+    lists_claude_names: bool = False
+    """Whether its clients show only models whose names are like Claude's."""
     has_native_tools: Callable[[JsonObject], bool] = lambda _body: False
     """Whether a body has tools that clients run, or calls of them, and that only some servers of
     the API have, such as freeform ones."""

@@ -12,9 +12,8 @@ from attrs import evolve, fields_dict
 
 from llmcore.fronts.errors import invalid
 from llmcore.protocols.caching import OPENAI_BREAKPOINT
-from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import METADATA_KEY
-from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.protocols.tools import shown
 from llmcore.schema.content import (
@@ -171,19 +170,19 @@ _EFFORTS: Final = {2048: "low", 8192: "medium"}
 def with_effort(
     reasoning: ReasoningOptions | None, protocol_id: str | None, diagnostics: Diagnostics
 ) -> ReasoningOptions | None:
-    """Return *reasoning* with an effort in place of a budget if the upstream's API has none.
+    """Return *reasoning* with an effort in place of a budget if not all servers take budgets.
 
-    Servers of Chat Completions that have their own field for budgets are sent both.
+    Where some servers do, both are sent.
     """
-    if reasoning is None or reasoning.effort is not None or protocol_id not in (CHAT, RESPONSES):
+    if reasoning is None or reasoning.effort is not None or protocol_id is None:
         return reasoning
-    budget = reasoning.budget_tokens
-    if budget is None:
+    budget, takes = reasoning.budget_tokens, protocol_by_id(protocol_id).reasoning_budgets
+    if budget is None or takes == "all":
         return reasoning
     effort = next((effort for most, effort in _EFFORTS.items() if budget <= most), "high")
     why = f"the upstream's API has efforts instead: {budget} became {effort!r}"
     diagnostics.at("reasoning.budget_tokens").changed("reasoning-budget-changed", why)
-    kept = budget if protocol_id == CHAT else None
+    kept = budget if takes == "some" else None
     return evolve(reasoning, effort=effort, budget_tokens=kept)
 
 
@@ -291,7 +290,7 @@ def with_mark(
     )
     if lifetime is None:
         return part
-    if protocol_id in (CHAT, RESPONSES):
+    if protocol_id is not None and protocol_by_id(protocol_id).metadata_key == METADATA_KEY:
         return _with_native(part, {OPENAI_BREAKPOINT: {"ttl": lifetime}})
     diagnostics.at(f"{OPENAI_BREAKPOINT}.ttl").unsupported("the upstream has other lifetimes")
     return part

@@ -67,10 +67,11 @@ class ReceivedResponse:
     """The error that ended the body early."""
 
 
-def protocol_of_url(url: str) -> str | None:
-    """Return the id of the protocol at *url* by its path; None for paths of no known protocol."""
+def protocol_of_url(url: str) -> str:
+    """Return the id of the protocol at *url* by its path; the first one's for any other path."""
     path = url.partition("?")[0].lower()
-    return next((p.id for p in map(protocol_by_id, PROTOCOL_IDS) if p.path in path), None)
+    known = (p.id for p in map(protocol_by_id, PROTOCOL_IDS) if p.path in path)
+    return next(known, PROTOCOL_IDS[0])
 
 
 def request_stage(title: str, line: str, headers: Mapping[str, str], body: bytes) -> Document:

@@ -108,7 +108,7 @@ def _interaction(item: AnyInteraction, name: str, provider: str, protocol: str |
     request = item.request
     line = f"{request.method} {request.url}"
     stage = request_stage("Request", line, request.headers, request.body)
-    protocol = protocol or protocol_of_url(request.url) or "openai-chat"
+    protocol = protocol or protocol_of_url(request.url)
     if isinstance(item, WebSocketInteraction):
         return {
             **exchange(name, provider, protocol, _of_socket(item), streaming=True, stages=[stage]),

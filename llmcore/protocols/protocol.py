@@ -40,6 +40,10 @@ _Body = TypeVar("_Body")
 FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 """The `id` of a framing."""
 
+ApiFamily = Literal["openai", "anthropic", "google", "bedrock"]
+"""The vendor whose other operations stand beside an API, at other servers of it too: lists of
+models, embeddings, images, audio, files, batches."""
+
 Frame: TypeAlias = tuple[str, bytes]
 """A frame of any framing: the event's name, or "" without one, and its payload."""
 
@@ -208,6 +212,14 @@ class Protocol(Generic[Body_co, Event, State]):
     """Whether a frame or a body is certainly one of this API, as `foreign_document` asks."""
     advice: str = ""
     """The words that tell users which facade servers of this API need."""
+    usual_api: str | None = None
+    """The id of the protocol that servers without this API usually have instead."""
+    family: ApiFamily | None = None
+    """The operations beside it, if the library knows any."""
+    batch_path: str = ""
+    """The path by which OpenAI's batches name the API of their requests."""
+    reranks: bool = False
+    """Whether some of its servers rank documents, beside it."""
     metadata_key: str
     """Under which key of `provider_metadata` and `provider_options` its own data stands."""
     body: BodyBuilder[Body_co]
@@ -228,6 +240,9 @@ class Protocol(Generic[Body_co, Event, State]):
     """How its servers count the tokens of a request, where they do."""
     cache_mark: CacheMark | None = None
     """How its requests ask for the cache of prompts, where they do."""
+    reasoning_budgets: Literal["all", "some", "none"] = "all"
+    """Which of its servers take a budget of tokens for reasoning. The others, or all if only some
+    do, take an effort."""
     needs_output_limit: bool = False
     """Whether each request must state the most tokens that the model may write."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()

@@ -108,7 +108,7 @@ class AmazonBedrock(ConfigurableProvider):
         region_of = _region_of(region)
         given = None if base_url is None else checked_base_url(base_url)
         route = Route.make(
-            id="bedrock-converse",
+            id=bedrock_converse.protocol.id,
             provider=PROVIDER,
             protocol=bedrock_converse.protocol,
             endpoint=Endpoint.path(

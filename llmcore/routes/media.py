@@ -48,14 +48,12 @@ _SPEECH: Final[Mapping[str, SpeechProtocol]] = {
     "openrouter": audio.SPEECH_OPENROUTER,
 }
 
-_OPENAI_APIS: Final = ("openai-chat", "openai-responses")
-
 
 def image_route(route: Route[Any], model_id: str) -> ImageRoute:
     """Return the route that makes images; ConfigurationError for a provider that cannot."""
-    if route.protocol.id == "gemini":
+    if route.protocol.family == "google":
         protocol = images.VERTEX if route.provider == "vertex" else images.GEMINI
-    elif route.protocol.id in _OPENAI_APIS:
+    elif route.protocol.family == "openai":
         protocol = _IMAGES.get(route.provider, images.OPENAI)
     else:
         raise missing(route, "images")
@@ -67,7 +65,7 @@ def transcription_route(route: Route[Any], model_id: str) -> TranscriptionRoute:
 
     Gemini's models do it as a generation, of a message with the recording.
     """
-    if route.protocol.id not in _OPENAI_APIS or route.provider == "xai":
+    if route.protocol.family != "openai" or route.provider == "xai":
         raise missing(route, "transcription")
     protocol = _TRANSCRIPTIONS.get(route.provider, audio.TRANSCRIPTIONS_COMPATIBLE)
     return of_model(route, protocol, model_id)
@@ -75,9 +73,9 @@ def transcription_route(route: Route[Any], model_id: str) -> TranscriptionRoute:
 
 def speech_route(route: Route[Any], model_id: str) -> SpeechRoute:
     """Return the route that speaks; ConfigurationError for a provider that cannot."""
-    if route.protocol.id == "gemini":
+    if route.protocol.family == "google":
         protocol = audio.SPEECH_VERTEX if route.provider == "vertex" else audio.SPEECH_GEMINI
-    elif route.protocol.id in _OPENAI_APIS and route.provider != "xai":
+    elif route.protocol.family == "openai" and route.provider != "xai":
         protocol = _SPEECH.get(route.provider, audio.SPEECH_COMPATIBLE)
     else:
         raise missing(route, "speech")

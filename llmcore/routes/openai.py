@@ -78,7 +78,7 @@ class OpenAI(ConfigurableProvider):
     def responses_route(self) -> Route[ResponsesBody]:
         """The route to `POST /responses`, configured alike."""
         return self.chat_route.with_(
-            id="openai-responses",
+            id=openai_responses.protocol.id,
             protocol=openai_responses.protocol,
             endpoint=evolve(self.chat_route.endpoint, target="/responses"),
         )

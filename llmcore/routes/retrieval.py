@@ -60,17 +60,17 @@ def embedding_route(route: Route[Any], model_id: str) -> EmbeddingRoute:
 
 def embedding_protocol(route: Route[Any], model_id: str) -> EmbeddingProtocol:
     """Return the protocol that embeds with *model_id*, which has the limits of a request."""
-    match route.protocol.id:
-        case "gemini" if route.provider == "vertex":
+    match route.protocol.family:
+        case "google" if route.provider == "vertex":
             by_content = "gemini" in model_id or "maas" in model_id
             return embeddings.VERTEX_EMBED_CONTENT if by_content else embeddings.VERTEX_PREDICT
-        case "gemini":
+        case "google":
             return embeddings.GEMINI
-        case "bedrock-converse" if "cohere.embed" in model_id:
+        case "bedrock" if "cohere.embed" in model_id:
             return embeddings.BEDROCK_COHERE
-        case "bedrock-converse":
+        case "bedrock":
             return embeddings.TITAN
-        case "openai-chat" | "openai-responses":
+        case "openai":
             return _EMBEDDINGS.get(route.provider, embeddings.COMPATIBLE)
         case _:
             raise missing(route, "embeddings")
@@ -78,7 +78,7 @@ def embedding_protocol(route: Route[Any], model_id: str) -> EmbeddingProtocol:
 
 def rerank_route(route: Route[Any], model_id: str) -> RerankRoute:
     """Return the route that reranks with *model_id*; ConfigurationError if the provider cannot."""
-    if route.provider == "openai" or route.protocol.id != "openai-chat":
+    if route.provider == "openai" or not route.protocol.reranks:
         raise missing(route, "reranking")
     protocol = _RERANKING.get(route.provider, embeddings.COMPATIBLE_RERANK)
     return of_model(route, protocol, model_id)

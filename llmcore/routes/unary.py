@@ -179,14 +179,14 @@ def model_list_route(route: Route[Any]) -> UnaryRoute[PageRequest, Page[LiveMode
         raise ConfigurationError(message, provider=route.provider)
     if route.provider == "cohere":
         return UnaryRoute.beside(route, _COHERE_MODELS)
-    match route.protocol.id:
-        case "anthropic-messages":
+    match route.protocol.family:
+        case "anthropic":
             path = messages_path(route, "/models")
             protocol = paged("anthropic-models", path, size="limit", mark="after_id")
             return UnaryRoute.beside(route, protocol)
-        case "gemini":
+        case "google":
             return UnaryRoute.beside(route, _GEMINI_MODELS)
-        case "bedrock-converse":
+        case "bedrock":
             control = rebased(route, lambda url: url.replace("://bedrock-runtime.", "://bedrock."))
             return UnaryRoute.beside(route, _BEDROCK_MODELS, control)
         case _:
@@ -202,12 +202,6 @@ def messages_path(route: Route[Any], path: str) -> str:
 
 # -- batches
 
-OPENAI_PATHS: Final = {
-    "openai-chat": "/v1/chat/completions",
-    "openai-responses": "/v1/responses",
-}
-"""The path with which a batch names the API of its requests, by protocol id."""
-
 _WITHOUT_BATCHES: Final = ("azure", "vertex", "openrouter", "github-copilot", "local")
 
 
@@ -216,12 +210,12 @@ def batch_protocol(route: Route[Any]) -> BatchProtocol:
     if route.provider == "mistral":
         return MISTRAL
     if route.provider not in _WITHOUT_BATCHES and not route.provider.startswith("cloudflare"):
-        match route.protocol.id:
-            case "anthropic-messages":
+        match route.protocol.family:
+            case "anthropic":
                 return anthropic_batches(messages_path(route, "/messages/batches"))
-            case "gemini":
+            case "google":
                 return GEMINI
-            case protocol if protocol in OPENAI_PATHS:
+            case "openai":
                 return OPENAI
     raise ConfigurationError(
         f"no batches are known for {route.protocol.id} of {route.provider!r}: run the requests "

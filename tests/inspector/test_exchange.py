@@ -56,10 +56,10 @@ def end(reason: str = "stop") -> bytes:
         ("https://a.test/v1beta/models/m:streamGenerateContent?alt=sse", "gemini"),
         ("https://a.test/v1beta/models/m:generateContent", "gemini"),
         ("https://a.test/model/m/converse-stream", "bedrock-converse"),
-        ("https://a.test/v1/embeddings?next=/responses", None),
+        ("https://a.test/v1/embeddings?next=/responses", "openai-chat"),
     ],
 )
-def test_a_protocol_is_recognised_by_the_path_of_the_url(url: str, protocol: str | None) -> None:
+def test_a_protocol_is_recognised_by_the_path_of_the_url(url: str, protocol: str) -> None:
     assert protocol_of_url(url) == protocol
 
 

@@ -14,13 +14,12 @@ from attrs import Factory, field, fields, frozen
 
 from llmcore.bridge.configuration.tables import FileTables
 from llmcore.bridge.configuration.values import MOST, Values, place_of
-from llmcore.fronts.front import FRONT_IDS
+from llmcore.fronts.front import FRONT_IDS, KeepAlive, front_by_id
 
 StateBackend = Literal["sqlite", "memory", "redis", "postgres"]
 HostedTools = Literal["native", "drop", "error", "function"]
 StructuredOutput = Literal["error", "degrade"]
 CustomTools = Literal["function", "native"]
-KeepAlive = Literal["comment", "blank", "none"]
 Prefill = Literal["continue", "error"]
 ReasoningText = Literal["auto", "summary", "content"]
 UiSetting = Literal["auto", "on", "off"]
@@ -42,15 +41,6 @@ RETRY_WITHOUT = (
     "reasoning",
 )
 """Parameters that only tune, so that a response without them is better than none."""
-
-_FORMATS: Final = dict.fromkeys(FRONT_IDS, get_args(StructuredOutput))
-_KEEP_ALIVES: Final[Mapping[str, tuple[str, ...]]] = {
-    "anthropic-messages": ("comment", "blank", "none"),
-    "openai-chat": ("blank", "none"),
-    "openai-responses": ("none",),
-    "gemini": ("none",),
-}
-"""The heartbeats that clients of each front can read, besides its own."""
 
 # -- how a setting is declared
 
@@ -102,8 +92,13 @@ def _amount(name: str, kind: type[int | float], *, most: float = MOST) -> Any:
     )
 
 
-def _by_front(name: str, choices: Mapping[str, Sequence[str]]) -> Any:
-    return _setting(Factory(dict), lambda values: values.by_front(name, choices))
+def _by_front(name: str, choices: Callable[[str], Sequence[str]]) -> Any:
+    """Declare a field with a word for some fronts; *choices* are those that a front can have."""
+
+    def read(values: Values) -> object:
+        return values.by_front(name, FRONT_IDS, choices)
+
+    return _setting(Factory(dict), read)
 
 
 def read_settings(kind: type[_T], values: Values, **others: object) -> _T:
@@ -279,10 +274,12 @@ class GatewaySettings:
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     """Everything that was read; providers look for their keys here."""
     structured_output_by_front: Mapping[str, StructuredOutput] = _by_front(
-        "STRUCTURED_OUTPUT_BY_FRONT", _FORMATS
+        "STRUCTURED_OUTPUT_BY_FRONT", lambda _front_id: get_args(StructuredOutput)
     )
     """`structured_output` for single fronts, by their ids."""
-    keep_alive_by_front: Mapping[str, KeepAlive] = _by_front("KEEP_ALIVE_BY_FRONT", _KEEP_ALIVES)
+    keep_alive_by_front: Mapping[str, KeepAlive] = _by_front(
+        "KEEP_ALIVE_BY_FRONT", lambda front_id: front_by_id(front_id).keep_alives
+    )
     """The heartbeat of silent streams in place of the front's own, by the ids of fronts."""
     prefill: Prefill = _one_of("PREFILL", "continue", Prefill)
     """How to handle a conversation that ends with the assistant if the model cannot continue it:

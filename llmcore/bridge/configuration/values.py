@@ -260,16 +260,18 @@ class Values:
                 "(on a system without zones: pip install tzdata)"
             ) from error
 
-    def by_front(self, name: str, words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    def by_front(
+        self, name: str, front_ids: Sequence[str], words: Callable[[str], Sequence[str]]
+    ) -> dict[str, Any]:
         """Return the value of each front, as in `gemini=degrade, openai-chat=error`.
 
-        In the file it is a list of such texts. *words* are the values that each front can have.
+        In the file it is a list of such texts. *words* returns the values that a front can have.
         """
         word_of_front = {}
         for pair in self.words(name):
             front, _, word = (part.strip() for part in pair.lower().partition("="))
-            if word not in words.get(front, ()):
-                known = "; ".join(f"{front}={'|'.join(words[front])}" for front in words)
+            if front not in front_ids or word not in words(front):
+                known = "; ".join(f"{front}={'|'.join(words(front))}" for front in front_ids)
                 raise ConfigurationError(f"{self.label(name)}: {pair!r} is none of {known}")
             word_of_front[front] = word
         return word_of_front

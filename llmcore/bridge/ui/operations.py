@@ -146,7 +146,7 @@ async def _document(service: Service, entry: FeedEntry, recording: FeedRecording
         pieces=recording.pieces,
         failure=failure,
     )
-    protocol = protocol_of_url(entry.path) or "openai-chat"
+    protocol = protocol_of_url(entry.path)
     streaming = "json" not in recording.headers.get("content-type", "")
     made = exchange(
         entry.id, entry.provider, protocol, received, streaming=streaming, stages=stages

@@ -42,6 +42,8 @@ front: Final[Front[ReadMessagesRequest]] = Front(
     model=listed_model,
     token_count=token_count,
     renamed=renamed,
+    keep_alives=("comment", "blank", "none"),
+    lists_claude_names=True,
 )
 
 __all__ = ["ReadMessagesRequest", "front"]

@@ -34,6 +34,7 @@ front: Final[Front[ReadChatRequest]] = Front(
     checker=ChunkChecker,
     models=model_list,
     model=listed_model,
+    keep_alives=("blank", "none"),
     has_native_tools=has_native_tools,
 )
 """The front of Chat Completions."""

@@ -58,6 +58,7 @@ def make(
         prompt=("model", "tools", "system", "messages"),
         is_own=stream.is_own,
         advice="use Anthropic(base_url=...)",
+        family="anthropic",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         cache_mark=CacheMark("breakpoint", "cache_control"),

@@ -34,6 +34,7 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     api=API_NAME,
     path="/converse",
     prompt=("toolConfig", "system", "messages"),
+    family="bedrock",
     metadata_key=METADATA_KEY,
     tool_names=TOOL_NAMES,
     framings=("aws-event-stream", "sse", "ndjson"),

@@ -39,6 +39,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
         prompt=("tools", "toolConfig", "systemInstruction", "system_instruction", "contents"),
         is_own=stream.is_own,
         advice="use Google(base_url=...)",
+        family="google",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         framings=("sse", "ndjson", "aws-event-stream", "json-array"),

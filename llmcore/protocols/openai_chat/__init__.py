@@ -50,9 +50,13 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
         prompt=("model", "tools", "messages"),
         is_own=stream.is_own,
         advice="use OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible",
+        family="openai",
+        batch_path="/v1/chat/completions",
+        reranks=True,
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         cache_mark=CacheMark("key", "prompt_cache_key"),
+        reasoning_budgets="some",
         count_tokens=_COUNTING if dialect.counts_tokens else None,
         body=BodyBuilder(
             build=partial(body.from_request, dialect=dialect), optional=OPTIONAL_PARAMETERS

@@ -55,9 +55,13 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
         prompt=("model", "tools", "instructions", "input"),
         is_own=stream.is_own,
         advice="use OpenAI(...).responses(model)",
+        usual_api="openai-chat",
+        family="openai",
+        batch_path="/v1/responses",
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
         cache_mark=CacheMark("key", "prompt_cache_key"),
+        reasoning_budgets="none",
         count_tokens=TokenCounting(
             endpoint="/responses", target="/responses/input_tokens", fields=body.COUNTED
         ),
