@@ -7,7 +7,9 @@
     message_stop                                                        or error, anywhere
 
 Blocks are numbered from 0 without a gap, and one is open at a time. A signature is the last delta
-of its block; counts are whole numbers, and those of the output only grow. Source:
+of its block; counts are whole numbers, and those of the output only grow. Readers
+must accept more, such as blocks that are open at the same time: `SequenceChecker` of the contract
+(`llmcore.protocols.anthropic_messages.contract`) has their rules. Source:
 https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026.
 """
 
@@ -16,6 +18,7 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.anthropic_messages.names import (
+    BLOCK_DELTAS,
     COMPACTION,
     FINISH_REASONS,
     INPUT_TOKENS,
@@ -24,13 +27,6 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.schema.json import int_or_none, object_or_empty, str_or_none
 
-_DELTAS: Final[Mapping[str, Mapping[str, str]]] = {
-    "text": {"text_delta": "text", "citations_delta": "citation"},
-    "thinking": {"thinking_delta": "thinking", "signature_delta": "signature"},
-    COMPACTION: {"compaction_delta": "content"},
-    **{kind: {"input_json_delta": "partial_json"} for kind in TOOL_CALL_TYPES},
-}
-"""The deltas that a block of a type takes, and the field that each must have."""
 _BEGINNINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "text": {"text": ""},
     "thinking": {"thinking": "", "signature": ""},
@@ -125,7 +121,7 @@ class MessagesChecker(GrammarChecker):
     def _block_delta(self, event: Event) -> None:
         delta = object_or_empty(event.get("delta"))
         kind, block = str(delta.get("type")), self._open(event)
-        fields = _DELTAS.get(str(block.get("type")), {})
+        fields = BLOCK_DELTAS.get(str(block.get("type")), {})
         self._expect(kind in fields, f"a {block.get('type')} block takes no {kind}")
         self._expect(fields.get(kind, "type") in delta, f"the {kind} is empty")
         self._expect(not self._signed, "comes after the signature")

@@ -117,6 +117,14 @@ FALLBACK: Final = "fallback"
 COMPACTION: Final = "compaction"
 """Blocks with a summary of the conversation before them, and the parameter that asks for one."""
 
+BLOCK_DELTAS: Final[Mapping[str, Mapping[str, str]]] = {
+    "text": {"text_delta": "text", "citations_delta": "citation"},
+    "thinking": {"thinking_delta": "thinking", "signature_delta": "signature"},
+    COMPACTION: {"compaction_delta": "content"},
+    **{kind: {"input_json_delta": "partial_json"} for kind in TOOL_CALL_TYPES},
+}
+"""The deltas that a block of a type takes in a stream, and the field that each must have."""
+
 THREAD_NOT_FOUND: Final = "thread_not_found"
 """The `error_code` of a `thread` that the server does not have: clients then send all of it."""
 

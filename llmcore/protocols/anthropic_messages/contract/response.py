@@ -12,8 +12,6 @@ The sequence of a stream:
 
 The tolerant check admits what SDKs accumulate beyond that: blocks in `message_start`, whose
 stops may be missing, and a stop reason in it, after which `message_delta` may be missing.
-
-Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026.
 """
 
 from collections.abc import Iterable
@@ -23,6 +21,7 @@ from attrs import field, frozen
 
 from llmcore.protocols.anthropic_messages.contract.blocks import ResponseBlock
 from llmcore.protocols.anthropic_messages.contract.sources import TextCitation, always
+from llmcore.protocols.anthropic_messages.names import BLOCK_DELTAS
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonObject
 
@@ -253,15 +252,6 @@ StreamEvent: TypeAlias = Union[
 
 # -- the sequence of a stream
 
-_FITTING: dict[str, frozenset[str]] = {
-    "text": frozenset({"text_delta", "citations_delta"}),
-    "thinking": frozenset({"thinking_delta", "signature_delta"}),
-    "tool_use": frozenset({"input_json_delta"}),
-    "server_tool_use": frozenset({"input_json_delta"}),
-    "mcp_tool_use": frozenset({"input_json_delta"}),
-}
-"""Which deltas a block of a type takes; other types of blocks take any."""
-
 
 def check_sequence(stream: Iterable[StreamEvent], *, tolerant: bool = False) -> None:
     """Raise StreamError at the first event that breaks the rules, or if the end is missing."""
@@ -360,7 +350,7 @@ class SequenceChecker:
         kind = self._open.get(event.index)
         if kind is None:
             raise self._fault(event, f"block {event.index} is not open")
-        if event.delta.type not in _FITTING.get(kind, {event.delta.type}):
+        if event.delta.type not in BLOCK_DELTAS.get(kind, (event.delta.type,)):  # unknown: any
             raise self._fault(event, f"a {kind} block takes no {event.delta.type}")
 
     def _finish(self, event: MessageDeltaEvent) -> None:
