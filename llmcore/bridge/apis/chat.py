@@ -1,7 +1,5 @@
 """Chat Completions: the operation of all fronts, several choices, and state that clients drop."""
 
-from functools import partial
-
 from attrs import evolve
 
 from llmcore.bridge.api import OperationRequest
@@ -12,11 +10,9 @@ from llmcore.bridge.service import Service
 from llmcore.fronts.front import StreamEncoding
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
-from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.schema.changed import changed
-from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.request import LLMRequest
 
 
@@ -32,14 +28,10 @@ class ChatCompletions(Generation[ReadChatRequest]):
         route = self.relay_route(call.request, chosen)
         if route is not None and not has_foreign_forms(call.body):
             return self.relayed(call, chosen, route)
+        owner = call.caller.owner
+        chosen = self.recalling(chosen, owner)
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
-        owner, diagnostics = call.caller.owner, Diagnostics()
-        lookup = partial(self._service.call_states.get, owner)
-        sealer = chosen.upstream.sealer
-        messages = with_kept_state(read.request.messages, lookup, sealer, diagnostics)
-        if messages is not read.request.messages:
-            read = changed(read, request=changed(read.request, messages=messages))
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             writer = ChatWriter(chosen.info, read, chosen.upstream)

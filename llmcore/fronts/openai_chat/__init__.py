@@ -4,8 +4,7 @@
   send in `foreign_forms`
 - the response: `chunks` (the frame), `calls`; all of it in `response`
 - `carrier`: thinking, and state that clients cannot see, on its way out and back; a server keeps
-  the `sealed_calls` of a writer for clients that drop it, and gives them to
-  `messages.with_kept_state`
+  the `sealed_calls` of a writer for clients that drop it, and `Upstream.kept_state` returns them
 - `grammar`: the rules of every stream
 
 Errors and lists of models have the form of `llmcore.fronts.openai_forms`.

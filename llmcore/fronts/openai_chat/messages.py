@@ -13,13 +13,14 @@ https://openrouter.ai/docs/use-cases/reasoning-tokens,
 https://docs.litellm.ai/docs/reasoning_content.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
+from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.openai_chat.carrier import StateReader, is_sealed, seals_in, thought_signature
 from llmcore.fronts.openai_chat.content import (
     read_annotations,
@@ -36,7 +37,6 @@ from llmcore.fronts.reading import (
     report_unknown,
     required,
 )
-from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
     PROTOCOL_ID,
@@ -334,23 +334,21 @@ def _thinking_text(native: Fields) -> str:
 
 # -- state that the client lost
 
-Lookup = Callable[[str], str | None]
-"""Returns the sealed state that was kept for a call, by its id."""
-
 
 def with_kept_state(
-    messages: Sequence[Message], lookup: Lookup, sealer: Sealer, diagnostics: Diagnostics
+    messages: tuple[Message, ...], upstream: Upstream, diagnostics: Diagnostics
 ) -> tuple[Message, ...]:
-    """Return *messages* with the state that *lookup* has of responses that came back without it.
+    """Return *messages* with the kept state of responses that came back without it.
 
     A server keeps the `sealed_calls` of the responses that it writes; any call of a response finds
     its state. State that is not there, or cannot be read, changes nothing.
     """
-    if not any(map(_is_bare, messages)):
-        return tuple(messages)  # the same one, if it is a tuple
-    states = StateReader(sealer)
+    kept_state = upstream.kept_state
+    if kept_state is None or not any(map(_is_bare, messages)):
+        return messages
+    states = StateReader(upstream.sealer)
     return tuple(
-        _restored(message, lookup, states, diagnostics.at(f"messages[{index}]"))
+        _restored(message, kept_state, states, diagnostics.at(f"messages[{index}]"))
         if _is_bare(message)
         else message
         for index, message in enumerate(messages)
@@ -362,9 +360,9 @@ def _is_bare(message: Message) -> bool:
 
 
 def _restored(
-    message: Message, lookup: Lookup, states: StateReader, diagnostics: Diagnostics
+    message: Message, kept_state: KeptState, states: StateReader, diagnostics: Diagnostics
 ) -> Message:
-    kept = (lookup(call.id) for call in message.tool_calls)
+    kept = (kept_state(call.id) for call in message.tool_calls)
     sealed = next((text for text in kept if text is not None), None)
     if sealed is None:
         return message

@@ -10,7 +10,7 @@ https://www.alibabacloud.com/help/en/model-studio/deep-thinking (`enable_thinkin
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.billing_line import without_billing_line
@@ -24,7 +24,7 @@ from llmcore.fronts.front import (
     front_by_id,
 )
 from llmcore.fronts.openai_chat.foreign_forms import in_own_forms, is_responses_request
-from llmcore.fronts.openai_chat.messages import MessageReader
+from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
 from llmcore.fronts.openai_forms import END_USER, read_format
 from llmcore.fronts.reading import (
@@ -40,7 +40,8 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PARAMETERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.diagnostics import Diagnostic, Diagnostics
+from llmcore.schema.changed import changed
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
@@ -116,7 +117,8 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
     return _as_read(
         body,
         request,
-        diagnostics.entries,
+        upstream,
+        diagnostics,
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
         legacy=offer.legacy,
         choices=_choices(body),
@@ -126,17 +128,22 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
 def _read_responses(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
     """Return a request of the Responses API, whose client reads responses of this one."""
     made = front_by_id(RESPONSES).read(client_request, upstream).unwrap()
-    return _as_read(client_request.body, made.request, made.diagnostics)
+    diagnostics = Diagnostics()
+    diagnostics.entries += made.diagnostics
+    return _as_read(client_request.body, made.request, upstream, diagnostics)
 
 
 def _as_read(
-    body: Fields, request: LLMRequest, diagnostics: Iterable[Diagnostic], **more: Any
+    body: Fields, request: LLMRequest, upstream: Upstream, diagnostics: Diagnostics, **more: Any
 ) -> ReadChatRequest:
     options = field(body, "stream_options", dict) or {}
+    messages = with_kept_state(request.messages, upstream, diagnostics)
+    if messages is not request.messages:
+        request = changed(request, messages=messages)
     return ReadChatRequest(
         request=request,
         streaming=field(body, "stream", bool) or False,
-        diagnostics=tuple(diagnostics),
+        diagnostics=tuple(diagnostics.entries),
         includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
         shows_logprobs=bool(request.generation.logprobs),
         custom_tools=frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool)),

@@ -117,7 +117,7 @@ class ChatWriter(FrontWriter):
         """The state of the response by the id of each of its calls, for a server to keep.
 
         Clients that drop what they do not know send the ids back and not the state:
-        `messages.with_kept_state` restores it. Empty if texts and calls are all of the response.
+        `Upstream.kept_state` restores it. Empty if texts and calls are all of the response.
         """
         calls = self._parts.calls
         sealed = self._parts.whole() if calls else None

@@ -13,6 +13,7 @@ from openai.types.chat import ChatCompletion
 
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
+from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.grammar import violations
 from llmcore.fronts.openai_chat.request import ReadChatRequest
@@ -33,7 +34,9 @@ PROMPT = {"role": "user", "content": "Hello"}
 
 
 def upstream_of(
-    protocol_id: str | None = "openai-chat", policy: TranslationPolicy | None = None
+    protocol_id: str | None = "openai-chat",
+    policy: TranslationPolicy | None = None,
+    kept_state: KeptState | None = None,
 ) -> Upstream:
     """Return an upstream that speaks a protocol."""
     numbers = itertools.count(1)
@@ -43,6 +46,7 @@ def upstream_of(
         policy=policy or TranslationPolicy(),
         sealer=SEALER,
         new_id=lambda prefix: f"{prefix}_{next(numbers)}",
+        kept_state=kept_state,
     )
 
 
@@ -54,10 +58,11 @@ def read(
     *,
     protocol_id: str | None = "anthropic-messages",
     policy: TranslationPolicy | None = None,
+    kept_state: KeptState | None = None,
 ) -> ReadChatRequest:
     """Return what *body* asks for; the test fails if it is refused."""
     whole = {"model": "client-model", "messages": [PROMPT], **body}
-    result = front.read(ClientRequest(body=whole), upstream_of(protocol_id, policy))
+    result = front.read(ClientRequest(body=whole), upstream_of(protocol_id, policy, kept_state))
     assert isinstance(result, Success), result
     value: ReadChatRequest = result.unwrap()
     return value

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.content import (
@@ -24,7 +25,6 @@ from llmcore.schema.events import ProviderEvent
 from llmcore.schema.messages import Message
 from tests.fronts.openai_chat.chat_kit import (
     PROMPT,
-    SEALER,
     Written,
     codes,
     echoed,
@@ -32,6 +32,7 @@ from tests.fronts.openai_chat.chat_kit import (
     read,
     refused,
     sdk_streamed,
+    upstream_of,
 )
 from tests.support.events import call, stream, text, thought
 
@@ -545,6 +546,11 @@ def bare(made: Written) -> Message:
     return echoed(made, lambda message: {name: message[name] for name in BARE})
 
 
+def restored(messages: tuple[Message, ...], kept_state: KeptState) -> tuple[Message, ...]:
+    """Return *messages* with the state that a server kept."""
+    return with_kept_state(messages, upstream_of(kept_state=kept_state), Diagnostics())
+
+
 def test_state_that_a_server_kept_by_the_ids_of_calls_is_restored() -> None:
     """Any call of the response is enough to find it."""
     made = answer()
@@ -553,8 +559,8 @@ def test_state_that_a_server_kept_by_the_ids_of_calls_is_restored() -> None:
     assert kept.keys() == {"c1", "c2"}
 
     for one, sealed in kept.items():
-        restored = with_kept_state(lost, {one: sealed}.get, SEALER, Diagnostics())
-        assert restored == (lost[0], echoed(made))
+        found = restored(lost, {one: sealed}.get)
+        assert found == (lost[0], echoed(made))
 
 
 def without_signatures(message: dict[str, Any]) -> dict[str, Any]:
@@ -573,7 +579,7 @@ def test_kept_state_takes_the_place_of_state_that_came_back_in_part() -> None:
 
     assert part.origin is None
     assert kinds(part) == ["TextPart", "ToolCallPart", "ToolCallPart"]
-    kept = with_kept_state([part], made.writer.sealed_calls.get, SEALER, Diagnostics())
+    kept = restored((part,), made.writer.sealed_calls.get)
     assert kept == (echoed(made),)
 
 
@@ -591,7 +597,7 @@ def test_state_that_came_back_in_part_is_dropped_with_a_report_if_none_is_kept_o
 def test_plain_thinking_is_restored_too_for_servers_that_need_it_back() -> None:
     """DeepSeek refuses turns with calls whose `reasoning_content` is missing."""
     made = Written(stream(thought("Hm."), call("f", "{}", id="c"), reason="tool_calls"))
-    (message,) = with_kept_state([bare(made)], made.writer.sealed_calls.get, SEALER, Diagnostics())
+    (message,) = restored((bare(made),), made.writer.sealed_calls.get)
 
     assert message.reasoning == "Hm."
 
@@ -606,12 +612,13 @@ def test_nothing_is_kept_of_a_response_that_its_echo_gives_back() -> None:
 
 def test_state_that_is_not_kept_any_more_changes_nothing() -> None:
     """The conversation goes on without signatures."""
+    native = {name: answer().message[name] for name in BARE}
     message = bare(answer())
-    notes = Diagnostics()
 
-    assert with_kept_state([message], lambda _: None, SEALER, notes) == (message,)
-    assert with_kept_state([message], lambda _: "ob1.AAAA", SEALER, notes) == (message,)
-    assert [one.code for one in notes.entries] == ["opaque-data-dropped"]
+    for kept, reported in ((None, []), ("ob1.AAAA", [("opaque-data-dropped", "messages[0]")])):
+        made = read({"messages": [native]}, kept_state=dict.fromkeys(("c1", "c2"), kept).get)
+        assert made.request.messages == (message,)
+        assert codes(made) == reported
 
 
 def test_a_refusal_comes_back_as_one() -> None:
