@@ -20,6 +20,16 @@ PROBE_MODEL: Final = "any"
 """The model id for what concerns a provider, whatever its model."""
 
 
+def prompt_as_model(text: str, function: str = "generate") -> str | None:
+    """Return how to call *function* where *text* is a prompt and not the name of a model."""
+    if " " not in text and not text.endswith(("?", "!", ".")):
+        return None
+    return (
+        f"{text[:40]!r} is given as the model: write {function}(model, prompt), such as "
+        f"{function}('openai:gpt-5.2', 'Hi'), or {function}(prompt=...)"
+    )
+
+
 class ModelSource(Protocol):
     """The interface that a registered provider must have: facades and routes have it."""
 

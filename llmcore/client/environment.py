@@ -11,7 +11,7 @@ from attrs import evolve
 
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_names import NAMES_ELSEWHERE, PROVIDER_ALIASES
-from llmcore.client.configured_models import ConfiguredProviders
+from llmcore.client.configured_models import ConfiguredProviders, prompt_as_model
 from llmcore.routes.providers import LISTED, RETRIEVAL_PROVIDERS, ProviderEntry, split_api
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.hints import shown_kind
@@ -117,11 +117,8 @@ def unconfigured(
     elif (info := get_model_info(model_id)) is not None and info.provider in entries:
         owner = f"{model_id!r} is a model of the provider {info.provider!r}"
         message = f"{owner}, which is not configured {listing}: {_remedy(entries[info.provider])}"
-    elif " " in model_id:
-        message = (
-            f"{model_id[:40]!r} is given as the model, which is a name such as 'openai:gpt-5.2': "
-            "write generate(model, prompt)"
-        )
+    elif (hint := prompt_as_model(model_id)) is not None:
+        message = hint
     elif not model_id:
         message = f"there is no default provider {listing}: {_ANY_REMEDY}"
     else:

@@ -162,8 +162,8 @@ class EventStream:
         """Close the connection, and let the next read return an `ErrorEvent`."""
         with anyio.CancelScope(shield=True):
             await self.aclose()
-        message = f"an earlier read of the stream was ended by {type(error).__name__}"
-        self.push_back((ErrorEvent(AbortError(message, partial=self.partial_response)),))
+        abort = AbortError.of_read("stream", error, partial=self.partial_response)
+        self.push_back((ErrorEvent(abort),))
 
     def push_back(self, events: Sequence[LLMEvent]) -> None:
         """Put *events*, which were read, back before the remaining ones: they are read again."""

@@ -144,8 +144,7 @@ class Run:
             return await self._fail(error)
         except BaseException as error:  # cancelled, or an error of the caller's functions
             self.ended = True
-            message = f"an earlier read of the run was ended by {type(error).__name__}"
-            self.error = AbortError(message, partial=self.partial)
+            self.error = AbortError.of_read("run", error, partial=self.partial)
             raise
         finally:
             self._reading = False

@@ -12,6 +12,7 @@ from attrs import evolve, field, fields_dict, frozen
 from attrs.validators import deep_iterable
 
 from llmcore.client.client import Client
+from llmcore.client.configured_models import prompt_as_model
 from llmcore.generation.abort import AbortSignal
 from llmcore.generation.approvals import Approvals
 from llmcore.generation.arguments import RepairToolCall
@@ -441,17 +442,9 @@ def plan_of(
     known = ("model", "prompt", *Settings.__annotations__)
     refuse_unknown(function, settings, known, _INSTEAD, otherwise=_NATIVE)
     asks_nothing = prompt is None and not {"messages", "request"} & settings.keys()
-    if asks_nothing and isinstance(model, str) and _is_no_model(model):
-        raise InvalidRequestError(
-            f"{model[:40]!r} is given as the model: write {function}(model, prompt), such as "
-            f"{function}('openai:gpt-5.2', 'Hi'), or {function}(prompt=...)"
-        )
+    if asks_nothing and isinstance(model, str) and (hint := prompt_as_model(model, function)):
+        raise InvalidRequestError(hint)
     return RunPlan(model=model, prompt=prompt, **settings)
-
-
-def _is_no_model(name: str) -> bool:
-    """Return whether *name* is rather a question."""
-    return " " in name or name.endswith(("?", "!", "."))
 
 
 def _retries(count: int | None) -> RetryPolicy:
