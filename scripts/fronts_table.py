@@ -38,10 +38,9 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.result import Failure, Success
 from llmcore.schema.tools import CustomTool, HostedTool
+from scripts.made_sections import with_section
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "fronts.md"
-BEGIN: Final = "<!-- table: made by scripts/fronts_table.py -->\n"
-END: Final = "<!-- end of table -->\n"
 
 CLIENT: Final = Client(environ={})
 
@@ -221,11 +220,7 @@ def table() -> str:
 
 def page(text: str) -> str:
     """Return *text* with the current table in its place."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the table")
-    return f"{before}{begin}\n{table()}\n{end}{after}"
+    return with_section(text, table(), "fronts_table")
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from scripts.made_sections import with_section
+
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "adding-a-protocol.md"
-BEGIN: Final = "<!-- signatures: made by scripts/protocol_guide.py -->\n"
-END: Final = "<!-- end of signatures -->\n"
 
 SHOWN: Final = {
     "llmcore.protocols.protocol": (
@@ -210,11 +210,7 @@ def _text_of(node: ast.stmt | None) -> str:
 
 def page(text: str) -> str:
     """Return *text* with the current signatures in their place."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the signatures")
-    return f"{before}{begin}\n{signatures()}\n{end}{after}"
+    return with_section(text, signatures(), "protocol_guide", "signatures")
 
 
 if __name__ == "__main__":

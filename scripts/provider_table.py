@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry
+from scripts.made_sections import with_section
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "providers.md"
-BEGIN: Final = "<!-- table: made by scripts/provider_table.py -->\n"
-END: Final = "<!-- end of table -->\n"
 
 EXAMPLE: Final = {
     "AWS_REGION": "us-east-1",
@@ -62,13 +61,9 @@ def base_url(entry: ProviderEntry) -> str:
     return str(where(EXAMPLE) if callable(where) else where)
 
 
-def page(old: str) -> str:
-    """Return *old*, its table replaced."""
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE.name} has no place for the table: {BEGIN!r} to {END!r}")
-    return f"{before}{begin}\n{table()}\n{end}{after}"
+def page(text: str) -> str:
+    """Return *text* with the current table in its place."""
+    return with_section(text, table(), "provider_table")
 
 
 if __name__ == "__main__":

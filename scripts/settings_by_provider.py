@@ -18,11 +18,10 @@ from llmcore.routes.route import Route
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
+from scripts.made_sections import with_section
 from scripts.provider_table import ARGUMENTS, EXAMPLE
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
-BEGIN: Final = "<!-- table: made by scripts/settings_by_provider.py -->\n"
-END: Final = "<!-- end of table -->\n"
 
 SCHEMA: Final[JsonObject] = {
     "type": "object",
@@ -140,11 +139,7 @@ def table() -> str:
 
 def page(text: str) -> str:
     """Return *text* with the current table in its place."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the table")
-    return f"{before}{begin}\n{table()}\n{end}{after}"
+    return with_section(text, table(), "settings_by_provider")
 
 
 if __name__ == "__main__":

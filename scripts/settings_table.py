@@ -11,10 +11,9 @@ from typing import Final
 
 from llmcore import generate
 from llmcore.generation.signatures import setting_meanings
+from scripts.made_sections import with_section
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "generating.md"
-BEGIN: Final = "<!-- table: made by scripts/settings_table.py -->\n"
-END: Final = "<!-- end of table -->\n"
 
 
 def table() -> str:
@@ -30,11 +29,7 @@ def table() -> str:
 
 def page(text: str) -> str:
     """Return *text* with the current table in its place."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the table")
-    return f"{before}{begin}\n{table()}\n{end}{after}"
+    return with_section(text, table(), "settings_table")
 
 
 if __name__ == "__main__":

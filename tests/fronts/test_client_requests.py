@@ -23,6 +23,7 @@ from tests.support.programs.request_recorder import FOLDER, RECORDED, load
 from tests.support.servers.bridge_service import UPSTREAM_KEY
 from tests.support.servers.client_gateway import SEAL_KEY
 from tests.support.servers.client_upstream import CITIES
+from tests.support.upstreams import upstream_of
 
 CLIENT = Client(environ={})
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -34,12 +35,11 @@ upstreams = pytest.mark.parametrize("protocol_id", list(MODELS))
 
 def upstream(protocol_id: str) -> Upstream:
     """Return an upstream of a protocol, for the gateway that the requests were sealed by."""
-    return Upstream(
-        model=MODELS[protocol_id],
-        protocol_id=protocol_id,
+    return upstream_of(
+        protocol_id,
+        MODELS[protocol_id],
         policy=TranslationPolicy(structured_output="degrade"),
         sealer=Sealer(SEAL_KEY.encode()),
-        new_id=lambda prefix: f"{prefix}_1",
     )
 
 

@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 
 from llmcore import Client
-from llmcore.fronts.front import FRONT_IDS, ClientRequest, Upstream, front_by_id
-from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.front import FRONT_IDS, ClientRequest, front_by_id
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.result import Failure, Success
-from llmcore.testing.fronts import SEALER
 from scripts.fronts_table import MODELS
 from tests.support.json_paths import places
+from tests.support.upstreams import upstream_of
 from tests.support.wire.vendor_types import body_misfits
 
 CLIENT = Client(environ={})
@@ -37,13 +36,7 @@ Sent = tuple[str, tuple[Diagnostic, ...], str]
 
 def sent(front_id: str, protocol_id: str, body: dict[str, Any]) -> Sent | str:
     """Return what becomes of a request; the message of one that is refused."""
-    upstream = Upstream(
-        model=MODELS[protocol_id],
-        protocol_id=protocol_id,
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id="{}_1".format,
-    )
+    upstream = upstream_of(protocol_id, MODELS[protocol_id])
     result = front_by_id(front_id).read(ClientRequest(body=body, path=PATH), upstream)
     if isinstance(result, Failure):
         assert 400 <= result.error.status < 500

@@ -25,17 +25,15 @@ from llmcore.fronts.front import (
     FrontWriter,
     ListedModel,
     ResponseIdentity,
-    Upstream,
     front_by_id,
 )
-from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.content import ReasoningPart, TextPart
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure
 from llmcore.testing import recorded_events
-from llmcore.testing.fronts import SEALER
 from tests.fronts.openai_responses.openai_types import check_event, check_response
+from tests.support.upstreams import upstream_of
 from tests.support.wire.matrix import ANTHROPIC, COMPATIBLE, GEMINI, OPENAI, Column, Said
 from tests.support.wire.sdk_responses import PROTOCOL_IDS, answers
 
@@ -90,13 +88,7 @@ def _known(chunk: Mapping[str, Any]) -> dict[str, Any]:
 def written(front_id: str, events: Iterable[LLMEvent]) -> tuple[FrontWriter, list[Any]]:
     """Return the writer of a response, and the chunks of its stream as JSON."""
     numbers = count(1)
-    upstream = Upstream(
-        model="m",
-        protocol_id=front_id,
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id=lambda prefix: f"{prefix}_{next(numbers):024d}",
-    )
+    upstream = upstream_of(front_id, new_id=lambda prefix: f"{prefix}_{next(numbers):024d}")
     front = front_by_id(front_id)
     info = ResponseIdentity(id=f"{front.id_prefix}_1", created_at=1, model="")
     writer = front.writer(info, front.no_request, upstream)

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from llmcore.fronts.front import FRONT_IDS, ClientRequest, ResponseIdentity, Upstream, front_by_id
-from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.front import FRONT_IDS, ClientRequest, ResponseIdentity, front_by_id
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.model import Model
 from llmcore.testing import recorded_events
-from llmcore.testing.fronts import SEALER
 from tests.support.opcodes import opcodes
+from tests.support.upstreams import upstream_of
 
 HELLO = {"role": "user", "content": "Hi"}
 GEMINIS = {"role": "user", "parts": [{"text": "Hi"}]}
@@ -68,16 +66,6 @@ BODIES: dict[str, tuple[str, Callable[[int], dict[str, Any]]]] = {
     "calls of Gemini, reversed": ("gemini", lambda n: gemini_calls(n, ids=False, reverse=True)),
     "ids of Gemini, reversed": ("gemini", lambda n: gemini_calls(n, ids=True, reverse=True)),
 }
-
-
-def upstream_of(protocol_id: str) -> Upstream:
-    return Upstream(
-        model=Model("m-1", "openai-compatible"),
-        protocol_id=protocol_id,
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id="{}_1".format,
-    )
 
 
 @pytest.mark.parametrize("name", BODIES)

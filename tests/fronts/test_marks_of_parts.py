@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.fronts.front import ClientRequest, Upstream, front_by_id
-from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.front import ClientRequest, front_by_id
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.model import Model
-from llmcore.testing.fronts import SEALER
+from tests.support.upstreams import upstream_of
 
 MARK = {"mode": "explicit", "ttl": "12h"}
 MARKED = {"type": "text", "text": "Hi", "prompt_cache_breakpoint": MARK}
@@ -56,13 +55,7 @@ def sent(
 ) -> tuple[Any, list[str | None]]:
     """Return the body that the upstream gets, and what is reported."""
     model = Model(model_id, "openai")
-    upstream = Upstream(
-        model=model,
-        protocol_id=protocol_id,
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id="{}_1".format,
-    )
+    upstream = upstream_of(protocol_id, model)
     read = front_by_id(front_id).read(ClientRequest(body={"model": "m", **body}), upstream).unwrap()
     asked = evolve(read.request, model=model)
     built = protocol_by_id(protocol_id).body.build(asked, False).unwrap()

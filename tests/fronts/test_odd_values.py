@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.fronts.errors import MAX_MESSAGE
-from llmcore.fronts.front import FRONT_IDS, ClientRequest, Upstream, front_by_id
-from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.front import FRONT_IDS, ClientRequest, front_by_id
 from llmcore.schema.result import Failure
 from llmcore.testing import recorded_events, write_as_front
-from llmcore.testing.fronts import SEALER
 from tests.support.json_paths import places
+from tests.support.upstreams import upstream_of
 from tests.support.wire.sdk_responses import PROTOCOL_IDS, answers
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAA"
@@ -256,13 +255,7 @@ def test_request_with_an_odd_value_is_read_or_refused_in_few_words(
     """An exception would be the gateway's fault; a long message would repeat the request."""
     front = front_by_id(front_id)
     other = "gemini" if front_id == "openai-chat" else "openai-chat"
-    upstream = Upstream(
-        model="m",
-        protocol_id=front_id if same_api else other,
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id="{}_1".format,
-    )
+    upstream = upstream_of(front_id if same_api else other)
     before = copy.deepcopy(REQUESTS[front_id])
     for body in odd_requests(front_id):
         asked = ClientRequest(body=body, path="/v1beta/models/m:generateContent")
@@ -287,13 +280,7 @@ def test_an_option_that_must_be_an_object_or_a_list_is_refused(
     front_id: str, name: str, value: str | int
 ) -> None:
     """Left out without a word, it would seem to be set."""
-    upstream = Upstream(
-        model="m",
-        protocol_id="bedrock-converse",
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id="{}_1".format,
-    )
+    upstream = upstream_of("bedrock-converse")
     asked = ClientRequest(body={**REQUESTS[front_id], name: value})
     result = front_by_id(front_id).read(asked, upstream)
 

@@ -7,11 +7,10 @@ import pytest
 
 import llmcore
 from llmcore import Client
-from llmcore.fronts.front import ClientRequest, Upstream, front_by_id
-from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.front import ClientRequest, front_by_id
 from llmcore.schema.result import Failure, Result
-from llmcore.testing.fronts import SEALER
 from scripts.fronts_table import MODELS
+from tests.support.upstreams import upstream_of
 
 CLIENT = Client(environ={})
 CLASSES = re.compile("|".join(rf"\b{name}\b" for name in llmcore.__all__ if name[1:].isalpha()))
@@ -165,13 +164,7 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
 
 def prepared(front_id: str, protocol_id: str, body: dict[str, Any]) -> Result[Any, Any]:
     """Return the request that the upstream gets, or the error with which it is refused."""
-    upstream = Upstream(
-        model=MODELS[protocol_id],
-        protocol_id=protocol_id,
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id="{}_1".format,
-    )
+    upstream = upstream_of(protocol_id, MODELS[protocol_id])
     asked = ClientRequest(
         body={"model": "m", **body}, path="/v1beta/models/m:streamGenerateContent"
     )

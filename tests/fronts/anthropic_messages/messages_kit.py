@@ -1,6 +1,5 @@
 """Requests and responses through the Messages front, and everything that must hold of them."""
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Success
 from llmcore.testing import decode_recorded
+from tests.support.upstreams import numbered_ids, upstream_of
 
 SEALER = Sealer(b"a key of the tests")
 HELLO: dict[str, Any] = {"role": "user", "content": "Hello"}
@@ -43,13 +43,12 @@ PROVIDERS = {
 
 def upstream(protocol_id: str = CHAT, **policy: Any) -> Upstream:
     """Return an upstream that speaks *protocol_id*."""
-    numbers = itertools.count(1)
-    return Upstream(
-        model=Model(*PROVIDERS[protocol_id]),
-        protocol_id=protocol_id,
+    return upstream_of(
+        protocol_id,
+        Model(*PROVIDERS[protocol_id]),
         policy=TranslationPolicy(**policy),
         sealer=SEALER,
-        new_id=lambda prefix: f"{prefix}_{next(numbers)}",
+        new_id=numbered_ids(),
     )
 
 

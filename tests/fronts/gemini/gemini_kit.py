@@ -1,7 +1,6 @@
 """Requests and responses through the Gemini front, and everything that must hold of them."""
 
 import base64
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +21,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Success
+from tests.support.upstreams import numbered_ids, upstream_of
 
 SEALER = Sealer(b"a key of the tests")
 HELLO: dict[str, Any] = {"role": "user", "parts": [{"text": "Hello"}]}
@@ -32,14 +32,14 @@ SEES_THOUGHTS = {"generationConfig": {"thinkingConfig": {"includeThoughts": True
 
 def upstream(protocol_id: str = "openai-chat", **policy: Any) -> Upstream:
     """Return an upstream that speaks *protocol_id*."""
-    numbers = itertools.count(1)
-    provider = "google" if protocol_id == "gemini" else "acme"
-    return Upstream(
-        model=Model("gemini-3-pro" if protocol_id == "gemini" else "test-model", provider),
-        protocol_id=protocol_id,
+    native = protocol_id == "gemini"
+    model = Model("gemini-3-pro", "google") if native else Model("test-model", "acme")
+    return upstream_of(
+        protocol_id,
+        model,
         policy=TranslationPolicy(**policy),
         sealer=SEALER,
-        new_id=lambda prefix: f"{prefix}_{next(numbers)}",
+        new_id=numbered_ids(),
     )
 
 

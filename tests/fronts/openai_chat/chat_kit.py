@@ -1,6 +1,5 @@
 """Responses written by the Chat front, with everything that must hold of all of them."""
 
-import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -27,6 +26,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.testing import decode_recorded
+from tests.support import upstreams
 
 MODEL = Model("test-model", "acme")
 SEALER = Sealer(b"a key of the tests")
@@ -39,13 +39,12 @@ def upstream_of(
     kept_state: KeptState | None = None,
 ) -> Upstream:
     """Return an upstream that speaks a protocol."""
-    numbers = itertools.count(1)
-    return Upstream(
-        model=MODEL,
-        protocol_id=protocol_id,
-        policy=policy or TranslationPolicy(),
+    return upstreams.upstream_of(
+        protocol_id,
+        MODEL,
+        policy=policy,
         sealer=SEALER,
-        new_id=lambda prefix: f"{prefix}_{next(numbers)}",
+        new_id=upstreams.numbered_ids(),
         kept_state=kept_state,
     )
 

@@ -10,15 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import Client
-from llmcore.fronts.front import ClientRequest, Upstream
+from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms, in_own_forms
-from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.result import Failure, Success
-from llmcore.testing.fronts import SEALER
 from scripts.fronts_table import MODELS
 from tests.support.servers.front_gateways import MODEL, gateway
 from tests.support.strategies.requests import json_values
+from tests.support.upstreams import upstream_of
 from tests.support.wire.matrix import COMPATIBLE, Said, playing
 
 CLIENT = Client(environ={})
@@ -223,13 +222,7 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def built(body: dict[str, Any], protocol_id: str) -> Any:
     """Return the body that an upstream of *protocol_id* gets."""
-    upstream = Upstream(
-        model=MODELS[protocol_id],
-        protocol_id=protocol_id,
-        policy=TranslationPolicy(),
-        sealer=SEALER,
-        new_id="{}_1".format,
-    )
+    upstream = upstream_of(protocol_id, MODELS[protocol_id])
     request = ClientRequest(body={"model": "m", **body})
     read = front.read(request, upstream).unwrap()
     return json.loads(json.dumps(CLIENT.prepare(read.request).unwrap().body, default=dict))
@@ -262,9 +255,7 @@ def test_a_block_of_any_content_is_read_or_refused(value: Any, kind: str) -> Non
         "input_schema",
         "format",
     )
-    upstream = Upstream(
-        model="m", policy=TranslationPolicy(), sealer=SEALER, new_id=lambda prefix: f"{prefix}_1"
-    )
+    upstream = upstream_of()
     for field in fields:
         block = {"type": kind, "id": "t1", "name": "f", "tool_use_id": "t1", field: value}
         for role in ("user", "assistant"):

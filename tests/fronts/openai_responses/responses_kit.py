@@ -1,6 +1,5 @@
 """Requests through the gateway's pure half, with everything that must hold of what it writes."""
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -19,17 +18,12 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure, Success
 from tests.fronts.openai_responses.openai_types import check_event, check_response
+from tests.support import upstreams
 
 MODEL = Model("test-model", "acme")
 SEALER = Sealer(b"a key of the tests")
 ASK: dict[str, Any] = {"model": "client-model", "input": "Hello"}
 ENCRYPTED = {"include": ["reasoning.encrypted_content"], "store": False}
-
-
-def ids() -> Callable[[str], str]:
-    """Return a maker of ids that counts."""
-    numbers = itertools.count(1)
-    return lambda prefix: f"{prefix}_{next(numbers)}"
 
 
 def translated(
@@ -57,12 +51,8 @@ def upstream_of(
     sealer: Sealer = SEALER,
 ) -> Upstream:
     """Return an upstream that speaks a protocol."""
-    return Upstream(
-        model=MODEL,
-        protocol_id=protocol_id,
-        policy=policy or TranslationPolicy(),
-        sealer=sealer,
-        new_id=ids(),
+    return upstreams.upstream_of(
+        protocol_id, MODEL, policy=policy, sealer=sealer, new_id=upstreams.numbered_ids()
     )
 
 
