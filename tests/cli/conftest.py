@@ -19,11 +19,14 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
-    """Run a Chat server, configured in the environment as vLLM."""
+def server(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Loopback]:
+    """Run a Chat server, configured in the environment as vLLM.
+
+    A module's `provider`, if it has one, handles its requests.
+    """
     for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
         monkeypatch.delenv(name)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with serve(chat_handler) as running:
+    with serve(getattr(request.module, "provider", chat_handler)) as running:
         monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
         yield running

@@ -1,16 +1,13 @@
 """`llmcore batch`: files of requests run here, and batches of a provider, against loopback."""
 
-import io
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llmcore.cli import main
-from tests.support.servers.loopback import Answer, Loopback, Received, serve
+from tests.support.servers.loopback import Answer, Loopback, Received
 
 JSON = {"content-type": "application/json"}
 DONE = {"id": "batch_1", "status": "completed", "output_file_id": "file-2"}
@@ -35,17 +32,6 @@ def provider(received: Received) -> Answer:
         line = {"custom_id": "a", "response": {"status_code": 200, "body": answer_of("hi")}}
         return Answer([json.dumps(line).encode()], headers=JSON)
     return Answer([json.dumps(DONE).encode()], headers=JSON)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
-    """Run the provider, configured in the environment as vLLM."""
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with serve(provider) as running:
-        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
-        yield running
 
 
 def requests_in(folder: Path, *words: str) -> str:

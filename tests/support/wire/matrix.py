@@ -15,6 +15,7 @@ from llmcore import AmazonBedrock, Anthropic, Google, Model, OpenAI, OpenAICompa
 from llmcore.schema.json import JsonObject
 from tests.support.servers.loopback import Answer, Loopback, Received, serve
 from tests.support.wire import anthropic, bedrock, chat, gemini, responses
+from tests.support.wire.protocol import pieces
 
 Native = dict[str, Any]
 
@@ -215,10 +216,6 @@ def contains(whole: Any, part: Any) -> bool:
     if isinstance(part, dict) and isinstance(whole, dict):
         return all(name in whole and contains(whole[name], item) for name, item in part.items())
     return bool(whole == part)
-
-
-def _pieces(text: str) -> list[str]:
-    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
 
 
 # -- OpenAI: Responses
@@ -476,15 +473,15 @@ def _signature(number: int) -> str:
 
 
 def _gemini_streamed(document: Native) -> bytes:
-    pieces: list[Native] = []
+    parts: list[Native] = []
     for part in document["candidates"][0]["content"]["parts"]:
         if "text" in part:
-            pieces += [{**part, "text": piece} for piece in _pieces(part["text"])]
+            parts += [{**part, "text": piece} for piece in pieces(part["text"], PIECE)]
         else:
-            pieces.append(part)
+            parts.append(part)
     usage = document["usageMetadata"]
     early = {name: usage[name] for name in ("promptTokenCount", "totalTokenCount")}
-    *first, last = pieces
+    *first, last = parts
     chunks = [gemini.chunk(piece, usageMetadata=early) for piece in first]
     end = document["candidates"][0]["finishReason"]
     return gemini.sse([*chunks, gemini.chunk(last, finish=end, usageMetadata=usage)])
@@ -700,11 +697,11 @@ def _chat_streamed(document: Native) -> bytes:
     message = choice["message"]
     deltas: list[Native] = [{"role": "assistant", "content": ""}]
     for name in ("reasoning_content", "content"):
-        deltas += [{name: piece} for piece in _pieces(message.get(name) or "")]
+        deltas += [{name: piece} for piece in pieces(message.get(name) or "", PIECE)]
     for index, call in enumerate(message.get("tool_calls", ())):
         head = {**call, "index": index, "function": {"name": "weather", "arguments": ""}}
         deltas.append({"tool_calls": [head]})
-        for piece in _pieces(call["function"]["arguments"]):
+        for piece in pieces(call["function"]["arguments"], PIECE):
             rest = {"index": index, "function": {"arguments": piece}}
             deltas.append({"tool_calls": [rest]})
     chunks = [chat.chunk(delta, model="acme-1") for delta in deltas]

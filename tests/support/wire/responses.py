@@ -11,7 +11,7 @@ from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.support.wire.protocol import DialectWire, response
+from tests.support.wire.protocol import DialectWire, pieces, response
 
 ASKED = request(model=Model("gpt-5.2", "openai"), prompt="Hello")
 ORIGIN = Origin(provider="openai", model="gpt-5.2", protocol="openai-responses")
@@ -360,10 +360,6 @@ def _item_id(event: Native, item: Native) -> Native:
     return {} if "shell_call_command" in event["type"] else {"item_id": item["id"]}
 
 
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
-
-
 def _inside(item: Native, size: int) -> Iterator[Native]:
     match item["type"]:
         case "message":
@@ -412,7 +408,7 @@ def _part_events(part: Native, size: int) -> Iterator[Native]:
     if "annotations" in part:
         empty["annotations"] = []
     yield {"type": "response.content_part.added", "part": empty}
-    for piece in _pieces(part[field], size):
+    for piece in pieces(part[field], size):
         yield {"type": f"{name}.delta", "delta": piece, "logprobs": [], "obfuscation": "xyz"}
     for number, annotation in enumerate(part.get("annotations", [])):
         place = {"annotation_index": number, "annotation": annotation}
@@ -424,7 +420,7 @@ def _part_events(part: Native, size: int) -> Iterator[Native]:
 def _summary_events(part: Native, size: int) -> Iterator[Native]:
     name = "response.reasoning_summary"
     yield {"type": f"{name}_part.added", "part": {**part, "text": ""}}
-    for piece in _pieces(part["text"], size):
+    for piece in pieces(part["text"], size):
         yield {"type": f"{name}_text.delta", "delta": piece}
     yield {"type": f"{name}_text.done", "text": part["text"]}
     yield {"type": f"{name}_part.done", "part": part}
@@ -432,7 +428,7 @@ def _summary_events(part: Native, size: int) -> Iterator[Native]:
 
 def _reasoning_events(part: Native, size: int) -> Iterator[Native]:
     yield {"type": "response.content_part.added", "part": {**part, "text": ""}}
-    for piece in _pieces(part["text"], size):
+    for piece in pieces(part["text"], size):
         yield {"type": "response.reasoning_text.delta", "delta": piece}
     yield {"type": "response.reasoning_text.done", "text": part["text"]}
     yield {"type": "response.content_part.done", "part": part}
@@ -442,7 +438,7 @@ def _input(name: str, field: str, item: Native, size: int) -> Iterator[Native]:
     whole = item.get(field)
     if whole is None:  # code that is not shown
         return
-    for piece in _pieces(whole, size):
+    for piece in pieces(whole, size):
         yield {"type": f"{name}.delta", "delta": piece, "obfuscation": "xyz"}
     yield {"type": f"{name}.done", field: whole}
 
@@ -451,7 +447,7 @@ def _commands(item: Native, size: int) -> Iterator[Native]:
     name = "response.shell_call_command"
     for number, command in enumerate(item["action"]["commands"]):
         yield {"type": f"{name}.added", "command": "", "command_index": number}
-        for piece in _pieces(command, size):
+        for piece in pieces(command, size):
             yield {"type": f"{name}.delta", "delta": piece, "command_index": number}
         yield {"type": f"{name}.done", "command": command, "command_index": number}
 
