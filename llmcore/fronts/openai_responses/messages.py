@@ -18,8 +18,8 @@ import msgspec
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import NewId
-from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, KeptState
+from llmcore.fronts.front import NewId, Upstream
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
 from llmcore.fronts.openai_responses.calls import (
     approval_result,
     call_part,
@@ -33,9 +33,8 @@ from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import FindItem, repeated_items
-from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
-from llmcore.fronts.sealer import PREFIX, Sealer
+from llmcore.fronts.sealer import PREFIX
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
@@ -197,31 +196,26 @@ class InputReader:
 
     def __init__(
         self,
-        *,
+        upstream: Upstream,
         registry: ToolRegistry,
-        policy: TranslationPolicy,
-        sealer: Sealer,
-        protocol_id: str | None,
         diagnostics: Diagnostics,
+        *,
         compacts: bool,
-        kept_state: KeptState | None = None,
-        before: Iterable[Message] = (),
-        sent_ids: Container[str] = (),
+        before: tuple[Message, ...],
+        sent_ids: Container[str],
     ) -> None:
-        """Read items, of which *sent_ids* came with the request; other ids were made for them.
+        """Read items for *upstream*, of which *sent_ids* came with the request.
 
-        With *compacts* the last one, a `compaction_trigger`, is read as the wish for a summary.
+        Other ids were made for them. With *compacts* the last one, a `compaction_trigger`, is read
+        as the wish for a summary.
         """
+        self._upstream = upstream
         self._compacts = compacts
         self._registry = registry
-        self._policy = policy
-        self._protocol_id = protocol_id
-        self._native = protocol_id == PROTOCOL_ID
-        self._takes_files = protocol_id in (None, PROTOCOL_ID, CHAT)
+        self._native = upstream.protocol_id == PROTOCOL_ID
+        self._takes_files = upstream.protocol_id in (None, PROTOCOL_ID, CHAT)
         self._diagnostics = diagnostics
-        self._sealer = sealer
-        self._kept_state = kept_state
-        self._run = EchoReader(sealer, diagnostics)
+        self._run = EchoReader(upstream.sealer, diagnostics)
         self._path = "input"
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
@@ -231,8 +225,8 @@ class InputReader:
         """The ids of shell calls that the provider ran."""
         self._begun: set[int] = set()
         """The parts of the run with which a message began."""
-        self._before = tuple(before)
-        for message in self._before:
+        self._before = before
+        for message in before:
             self._remember(message.content)
 
     def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
@@ -277,14 +271,14 @@ class InputReader:
 
     def _of_compaction_or_tools(self, item: Item, type_: str) -> Message | None:
         """Return the gateway's own summary as a message, or tools for a native upstream."""
-        if type_ in COMPACTIONS and (summary := carried_summary(item, self._sealer)):
+        if type_ in COMPACTIONS and (summary := carried_summary(item, self._upstream.sealer)):
             return summary_message(summary)
         if type_ == "additional_tools" and self._registry.native:
             return Message("developer", (ProviderPart(METADATA_KEY, without(item, "id")),))
         return None
 
     def _call(self, item: Item) -> ToolCallPart | None:
-        call = call_part(item, self._registry, self._policy.registered_tools)
+        call = call_part(item, self._registry, self._upstream.policy.registered_tools)
         return native_call(item) if call is None and self._native else call
 
     def _result(self, item: Item, path: str) -> ToolResultPart | None:
@@ -299,7 +293,7 @@ class InputReader:
             item,
             self._calls,
             self._diagnostics.at(path),
-            protocol_id=self._protocol_id,
+            protocol_id=self._upstream.protocol_id,
             native=self._registry.native,
         )
         self._answered.add_result(part, path)
@@ -317,7 +311,7 @@ class InputReader:
 
     def _read_message(self, item: Item, path: str) -> None:
         role = item.get("role")
-        here, protocol_id = self._diagnostics.at(path), self._protocol_id
+        here, protocol_id = self._diagnostics.at(path), self._upstream.protocol_id
         content = read_content(item.get("content"), here.at("content"), protocol_id=protocol_id)
         report_unknown(item, _OF_MESSAGES, here)
         for number, part in enumerate(content):
@@ -394,8 +388,8 @@ class InputReader:
     # -- the end of a run
 
     def _end_run(self) -> None:
-        if self._kept_state is not None:
-            self._run.add_state_of_calls(self._kept_state, self._path)
+        if self._upstream.kept_state is not None:
+            self._run.add_state_of_calls(self._upstream.kept_state, self._path)
         for origin, echoes in self._run.take():
             if origin is None and self._native:
                 for group in self._by_message(echoes):

@@ -109,24 +109,20 @@ def read(
     `previous_response_id`, and items. Without it, a request that refers to either is a Failure.
     """
     _check(request.body, stored.previous)
-    policy, protocol_id = upstream.policy, upstream.protocol_id
     given = request.body.get("input")
-    items = read_items(given, stored.find_item, upstream.new_id, policy.max_items)
+    items = read_items(given, stored.find_item, upstream.new_id, upstream.policy.max_items)
     previous = stored.previous or StoredConversation(model="", messages=())
     diagnostics = Diagnostics()
     body = _configured(request.body, items)
     native = keeps_native(body, upstream)
-    offer = _offer(body, items, ToolCollector(protocol_id, policy, diagnostics, native=native))
+    offer = _offer(body, items, ToolCollector(upstream, diagnostics, native=native))
     registry = offer.registry.over(previous.tools)
     compacts = needs_summary(request.body, upstream)
     reader = InputReader(
-        registry=registry,
-        policy=policy,
-        sealer=upstream.sealer,
-        protocol_id=protocol_id,
-        diagnostics=diagnostics,
+        upstream,
+        registry,
+        diagnostics,
         compacts=compacts,
-        kept_state=upstream.kept_state,
         before=previous.messages,
         sent_ids={str(item.get("id")) for item in objects(given)},
     )

@@ -19,7 +19,6 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
-from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import rooted
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
@@ -69,23 +68,15 @@ class ToolOffer:
 class ToolCollector:
     """Builds the offer of one request, tool by tool."""
 
-    def __init__(
-        self,
-        protocol_id: str | None,
-        policy: TranslationPolicy,
-        diagnostics: Diagnostics,
-        *,
-        native: bool,
-    ) -> None:
+    def __init__(self, upstream: Upstream, diagnostics: Diagnostics, *, native: bool) -> None:
         self.native = native
         """See `ToolRegistry.native`."""
-        self._protocol_id = protocol_id
-        self._policy = policy
+        self._protocol_id, self._policy = upstream.protocol_id, upstream.policy
         self._diagnostics = diagnostics
         self._tools: dict[object, OfferedTool] = {}
         self._upstream: set[str] = set()
-        self._registered = {tool.type: tool for tool in policy.registered_tools}
-        self._as_functions = policy.hosted_tools == "function"
+        self._registered = {tool.type: tool for tool in self._policy.registered_tools}
+        self._as_functions = self._policy.hosted_tools == "function"
 
     def offer(self) -> ToolOffer:
         """Return all tools that were added."""
