@@ -61,10 +61,10 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
     """
     if isinstance(error, LLMError):
         return error
-    names = [kind.__name__ for kind in type(error).__mro__]
+    names = _names(error)
     where = urlsplit(request.url)
     target = f"{where.scheme}://{where.netloc}"
-    detail = _detail(error, names)
+    text = detail(error)
     cause = None if "ClientResponseError" in names else error  # it shows the request's headers
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError):
         remove_frames(_chain(error))
@@ -72,17 +72,17 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
     refused = isinstance(root, OSError) and not isinstance(root, TimeoutError)
     if ("TimeoutException" in names and not refused) or isinstance(error, TimeoutError):
         code = next((_TIMEOUT_NAMES[name] for name in names if name in _TIMEOUT_NAMES), "read")
-        message = f"{target} did not answer in time ({code}): {detail}"
+        message = f"{target} did not answer in time ({code}): {text}"
         return RequestTimeoutError(message, error_code=code, cause=cause)
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError | ValueError):
         hint = _LOCAL_HINT if where.hostname in _LOCAL_HOSTS else _CONNECTING_HINT
         hint = "" if _NO_CONNECTION.isdisjoint(names) else hint
-        hint = next((text for fault, text in _TLS_HINTS.items() if fault in detail), hint)
-        refusal = _refusal_of_proxy(names, detail)
+        hint = next((words for fault, words in _TLS_HINTS.items() if fault in text), hint)
+        refusal = _refusal_of_proxy(names, text)
         hint = refusal or hint
         is_of_files = _is_of_files(error)
         hint = _FILES_HINT if is_of_files else hint
-        message = f"the connection to {target} failed: {detail}{hint}"
+        message = f"the connection to {target} failed: {text}{hint}"
         full = TOO_MANY_FILES if is_of_files else None
         return NetworkError(message, error_code=full, cause=cause, retryable=refusal is None)
     return error
@@ -122,8 +122,9 @@ def _is_of_files(error: Exception) -> bool:
     return any(isinstance(link, OSError) and link.errno in full for link in _chain(error))
 
 
-def _detail(error: Exception, names: list[str]) -> str:
+def detail(error: Exception) -> str:
     """Return the first message in the chain of causes; the outer ones are often empty."""
+    names = _names(error)
     if not _OF_RESPONSES.isdisjoint(names):  # its status is aiohttp's own, unless a proxy sent it
         status = "" if _PROXY_FAULTS.isdisjoint(names) else getattr(error, "status", "")
         return _in_one_line(f"{status} {getattr(error, 'message', '')}")
@@ -131,6 +132,10 @@ def _detail(error: Exception, names: list[str]) -> str:
         error = getattr(error, "os_error", error)
     links = (link for link in _chain(error) if _has_text_of_its_own(link))
     return _in_one_line(next(filter(None, map(str, links)), type(error).__name__))
+
+
+def _names(error: Exception) -> list[str]:
+    return [kind.__name__ for kind in type(error).__mro__]
 
 
 def _has_text_of_its_own(error: BaseException) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 from attrs import define, evolve, field
 
-from llmcore.client.http.errors import translate
+from llmcore.client.http.errors import detail, translate
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.loop_task import LoopTask
 from llmcore.routes.http_request import HttpRequest
@@ -38,6 +38,10 @@ _CLOSING_S = 1.0
 """The time limit for writing the close frame."""
 _MOST_IDLE = 100
 """The most messages that are read while the socket is idle."""
+_MOST_IDLE_BYTES = 1024 * 1024
+"""The length of these messages after which no more are read."""
+_MOST_IDLE_READS = 1000
+"""The most reads of an idle socket, such as of pings; one that needs more is not used again."""
 _GLANCE_S = 0.001
 """How long to read messages that arrived while the socket was idle; they are available at once."""
 
@@ -78,14 +82,17 @@ class WebSocketConnection:
     _stream: "httpcore.AsyncNetworkStream"
     _engine: "HttpxEngine"
     _origin: str
-    _pieces: list[bytes] | None = field(default=None, init=False)
-    """The frames of a message that has begun."""
+    _begun: bytearray | None = field(default=None, init=False)
+    """The message that has begun and is not complete."""
+    _failure: str = field(default="", init=False)
+    """The fault after which nothing is read; the messages before it are returned first."""
     _writing: bool = field(default=False, init=False)
     _closed: bool = field(default=False, init=False)
     _attendant: LoopTask | None = field(default=None, init=False)
     _broken: bool = field(default=False, init=False)
     _idle_messages: list[bytes] = field(factory=list, init=False)
     """The messages that arrived while the socket was idle."""
+    _idle_reads: int = field(default=0, init=False)
 
     async def send(self, message: bytes) -> None:
         """Send one text message."""
@@ -113,16 +120,23 @@ class WebSocketConnection:
         with anyio.move_on_after(_GLANCE_S):
             await self._attend()
         messages, self._idle_messages = self._idle_messages, []
-        between = not self._pieces and not self._core.reader.buffer and not self._writing
+        self._idle_reads = 0
+        between = self._begun is None and not self._core.reader.buffer and not self._writing
         usable = self._is_open() and between and not self._broken
         return messages if usable else None
 
     async def _attend(self) -> None:
         """Read messages of the idle socket until it breaks; `settle` then returns None."""
         with contextlib.suppress(LLMError):
-            while len(self._idle_messages) < _MOST_IDLE:
+            while self._may_rest():
+                self._idle_reads += 1
                 self._idle_messages += await self._read()
         self._broken = True
+
+    def _may_rest(self) -> bool:
+        messages = self._idle_messages
+        few = len(messages) < _MOST_IDLE and self._idle_reads < _MOST_IDLE_READS
+        return few and sum(map(len, messages)) <= _MOST_IDLE_BYTES
 
     async def _wake(self) -> None:
         attendant, self._attendant = self._attendant, None
@@ -148,9 +162,9 @@ class WebSocketConnection:
         return self._core.state.name == "OPEN" and self._core.parser_exc is None
 
     async def _read(self) -> list[bytes]:
-        """Read once and return the messages that this completed."""
-        if not self._is_open():
-            raise self._close_error()
+        """Read once and return the messages that this completed, also those before a fault."""
+        self._check_readable()
+        messages: list[bytes] = []
         try:
             data = await self._stream.read(_READ_BYTES)
             if data:
@@ -160,26 +174,44 @@ class WebSocketConnection:
             messages = self._messages(self._core.events_received())
             await self._flush()
         except Exception as error:
-            raise self._translated(error) from error
-        if not messages and not self._is_open():
-            raise self._close_error()
+            translated = self._translated(error)
+            if not messages:
+                raise translated from error
+            if self._is_open():
+                self._failure = self._failure or translated.message
+        if not messages:
+            self._check_readable()
         return messages
 
+    def _check_readable(self) -> None:
+        """Raise the error of a socket from which nothing more can be read."""
+        if self._failure:
+            raise StreamError(self._failure)
+        if not self._is_open():
+            raise self._close_error()
+
     def _messages(self, frames: Sequence[Any]) -> list[bytes]:
-        """Return the messages of *frames*. StreamError for binary messages and invalid text."""
+        """Return the messages of *frames*, up to one that is binary or invalid text."""
         from websockets.frames import Opcode
 
         messages: list[bytes] = []
         for frame in frames:
             if frame.opcode is Opcode.BINARY:
-                raise StreamError(f"{self._origin} sent a binary message; only text is supported")
+                self._failure = f"{self._origin} sent a binary message; only text is supported"
             if frame.opcode is Opcode.TEXT:
-                self._pieces = []
-            if frame.opcode in (Opcode.TEXT, Opcode.CONT) and self._pieces is not None:
-                self._pieces.append(bytes(frame.data))
+                self._begun = bytearray()
+            begun = self._begun
+            if frame.opcode in (Opcode.TEXT, Opcode.CONT) and begun is not None:
+                begun += frame.data
                 if frame.fin:
-                    messages.append(_text(b"".join(self._pieces)))
-                    self._pieces = None
+                    self._begun = None
+                    message = bytes(begun)
+                    if _is_utf8(message):
+                        messages.append(message)
+                    else:
+                        self._failure = f"{self._origin} sent a message that is not UTF-8"
+            if self._failure:
+                break
         return messages
 
     async def _flush(self) -> None:
@@ -189,15 +221,12 @@ class WebSocketConnection:
             await self._stream.write(data)
             self._writing = False
 
-    def _translated(self, error: Exception) -> Exception:
+    def _translated(self, error: Exception) -> LLMError:
         if isinstance(error, LLMError):
             return error
-        names = [kind.__name__ for kind in type(error).__mro__]
-        if "WebSocketException" in names:  # sent after the server had closed
+        if not self._is_open():  # a write after the server had closed
             return self._close_error()
-        return NetworkError(
-            f"the WebSocket to {self._origin} broke: {error or type(error).__name__}", cause=error
-        )
+        return NetworkError(f"the WebSocket to {self._origin} broke: {detail(error)}", cause=error)
 
     def _close_error(self) -> LLMError:
         """Return the error for a closed socket: a protocol fault, or the server's close frame."""
@@ -286,9 +315,9 @@ def _origin(request: HttpRequest) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _text(message: bytes) -> bytes:
+def _is_utf8(message: bytes) -> bool:
     try:
         message.decode()
-    except UnicodeDecodeError as error:
-        raise StreamError("a WebSocket message is not UTF-8", cause=error) from error
-    return message
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -147,7 +147,8 @@ class SocketPool:
             raise
         if unasked is None or any(map(terminal_event, unasked)):
             await socket.aclose()
-            raise NetworkError("the server sent a response over a WebSocket before any request")
+            did = "closed a WebSocket or began a message" if unasked is None else "sent a response"
+            raise NetworkError(f"the server {did} before any request")
         return PooledSocket(socket=socket, key=_key(handshake), opened_at=self._clock())
 
     async def _close(self, sockets: Iterable[PooledSocket]) -> None:

@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from attrs import evolve
 
 from llmcore import Client, ConfigurationError, OpenAI, Timeouts, request
 from llmcore.client.http.options import HttpOptions
+from llmcore.client.websocket import connection as connection_module
 from llmcore.client.websocket.connection import WebSocketConnection, WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport_spec import WebSocket
@@ -24,12 +26,15 @@ from tests.support.servers.socket_server import (
     Native,
     Pieces,
     Ping,
+    Raw,
+    Reset,
     SocketServer,
     answer,
     says,
     sockets,
 )
 from tests.support.servers.tls_loopback import new_authority, proxy
+from tests.support.waiting import until
 from tests.support.wire.responses import message
 
 pytestmark = pytest.mark.anyio
@@ -132,6 +137,66 @@ async def test_a_binary_message_is_an_error() -> None:
         await received(server, 1)
 
 
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (b"\x82\x01z", "binary"),
+        (b"\x81\x01\xff", "not UTF-8"),
+        (b"\x83\x00", "invalid opcode"),
+        (b"\x01\x01c\x81\x01d", "expected a continuation frame"),
+        (b"\x81\x81\x00\x00\x00\x00a", "incorrect masking"),
+        (b"\x88\x02\x03\xf5", r"closed the WebSocket \(1013\)"),
+    ],
+)
+async def test_messages_read_together_with_a_fault_come_before_its_error(
+    fault: bytes, message: str
+) -> None:
+    """However the network cuts the bytes; each later read has the same error."""
+    with sockets(acts(Raw(b"\x81\x01a\x81\x01b" + fault))) as server:
+        connection = await opened(server)
+        await connection.send(b"{}")
+        messages = [*await connection.receive()]
+        while len(messages) < 2:
+            messages += await connection.receive()
+        for _ in range(2):
+            with pytest.raises((StreamError, NetworkError), match=message):
+                await connection.receive()
+        assert await connection.settle() is None
+        await connection.aclose()
+
+    assert messages == [b"a", b"b"]
+
+
+async def test_messages_before_a_ping_that_cannot_be_answered_are_returned() -> None:
+    """The server has sent all that it had, and is gone."""
+    with sockets(acts(Raw(b"\x81\x01a\x89\x00"), Reset())) as server:
+        connection = await opened(server)
+        await connection.send(b"{}")
+        server.wait_closed(1)
+        assert await connection.receive() == [b"a"]
+        with pytest.raises((StreamError, NetworkError), match=r"broke: .*\w"):
+            await connection.receive()
+        await connection.aclose()
+
+
+async def test_empty_fragments_without_end_take_no_memory() -> None:
+    """They add nothing to the message."""
+    frames = b"\x01\x01a" + b"\x00\x00" * 20_000
+    with sockets(acts(Raw(frames), Ping())) as server:
+        connection = await opened(server)
+        await connection.send(b"{}")
+        tracemalloc.start()
+        async with anyio.create_task_group() as group:
+            group.start_soon(connection.receive)
+            assert await until(lambda: bool(server.pongs) and server.pongs[0].is_set(), 10)
+            held, _ = tracemalloc.get_traced_memory()
+            group.cancel_scope.cancel()
+        tracemalloc.stop()
+        await connection.aclose()
+
+    assert held < 100_000
+
+
 # -- ends
 
 
@@ -184,6 +249,28 @@ async def test_idle_socket_reports_messages_before_its_next_use() -> None:
                 found += idle
                 await anyio.sleep(0.02)
         assert found == [b"b", b"c"]
+        await connection.aclose()
+
+
+@pytest.mark.parametrize(
+    ("idle", "reads"), [(Ping(), 20), (" " * 600_000, 1000)], ids=["pings", "large messages"]
+)
+async def test_an_idle_socket_on_which_much_arrives_is_not_used_again(
+    idle: Action, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not read without end while no request is on it."""
+    monkeypatch.setattr(connection_module, "_MOST_IDLE_READS", reads)
+    actions = [action for _ in range(200) for action in (idle, 0.01)]
+    with sockets(acts("a", 0.1, *actions)) as server:
+        connection = await opened(server)
+        await connection.send(b"{}")
+        assert await connection.receive() == [b"a"]
+        with anyio.fail_after(20):
+            while True:
+                connection.rest()
+                await anyio.sleep(0.5)
+                if await connection.settle() is None:
+                    break
         await connection.aclose()
 
 

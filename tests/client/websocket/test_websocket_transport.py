@@ -696,11 +696,9 @@ async def test_messages_between_responses_are_discarded() -> None:
     assert server.connections == [0, 0]
 
 
-@pytest.mark.parametrize("greeting", [1, None], ids=["notice", "answer"])
-async def test_messages_before_the_first_request_answer_no_request(
-    greeting: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A notice is skipped. A whole response closes the socket; the request goes by HTTP."""
+@pytest.fixture
+def opened_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what the server sends at once arrive before the first request."""
     open_socket = WebSocketDialer.open_socket
 
     async def open_slowly(*arguments: Any) -> Any:
@@ -709,6 +707,12 @@ async def test_messages_before_the_first_request_answer_no_request(
         return socket
 
     monkeypatch.setattr(WebSocketDialer, "open_socket", open_slowly)
+
+
+@pytest.mark.usefixtures("opened_slowly")
+@pytest.mark.parametrize("greeting", [1, None], ids=["notice", "answer"])
+async def test_messages_before_the_first_request_answer_no_request(greeting: int | None) -> None:
+    """A notice is skipped. A whole response closes the socket; the request goes by HTTP."""
     stale = answer("resp_0", message("Stale."))[:greeting]
     with sockets(says("Fine.")) as server:
         server.greeting = stale
@@ -720,6 +724,19 @@ async def test_messages_before_the_first_request_answer_no_request(
         assert "Stale." not in repr(result)
     else:
         assert result.unwrap().text == "Fine."
+
+
+@pytest.mark.usefixtures("opened_slowly")
+async def test_a_socket_that_is_closed_before_the_first_request_is_reported_as_closed() -> None:
+    """And not as one with an early response."""
+    with sockets(says("Fine.")) as server:
+        server.greeting = [Close(1013, "try again later")]
+        asked = ask(server, provider_options={"openai": {"generate": False}})
+        async with Client() as client:
+            refused = await failure(client, asked)
+
+    assert isinstance(refused, NetworkError)
+    assert "closed a WebSocket" in refused.message
 
 
 def test_each_event_loop_has_its_own_sockets() -> None:

@@ -4,6 +4,8 @@ Like OpenAI's, it remembers one response a connection: a request that continues 
 """
 
 import json
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +46,19 @@ class Pieces:
     texts: tuple[str, ...]
 
 
-Action = Native | str | bytes | float | Close | Cut | Ping | Pieces
+@frozen
+class Raw:
+    """Send these bytes at once, whether they are frames or not."""
+
+    data: bytes
+
+
+@frozen
+class Reset:
+    """Reset the connection, so that the client can read what was sent, and write nothing."""
+
+
+Action = Native | str | bytes | float | Close | Cut | Ping | Pieces | Raw | Reset
 """An event, bare text, a binary message, seconds to wait, an end, or the other frames."""
 
 Answers = Callable[[Native, str], Iterable[Action]]
@@ -165,6 +179,12 @@ class SocketServer:
                     self.pongs.append(connection.ping())
                 case Pieces(texts):
                     connection.send(iter(texts))
+                case Raw(data):
+                    connection.socket.sendall(data)
+                case Reset():
+                    lingering = struct.pack("ii", 1, 0)
+                    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, lingering)
+                    connection.socket.shutdown(socket.SHUT_RD)
                 case str() | bytes():
                     connection.send(action)
                 case _:
