@@ -68,6 +68,11 @@ class ChoicesRun(DelegatedRun):
         return self._runs[0]
 
     @property
+    def parts(self) -> Sequence[ResponseRun]:
+        """The response of each choice."""
+        return self._runs
+
+    @property
     def dropped(self) -> Sequence[str]:
         """Parameters that were left out because the upstream rejected them."""
         return list(dict.fromkeys(name for run in self._runs for name in run.dropped))
@@ -92,11 +97,6 @@ class ChoicesRun(DelegatedRun):
     def choices(self) -> int:
         """How many responses the upstream gives."""
         return len(self._runs)
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the upstream was asked."""
-        return any(run.is_sent for run in self._runs)
 
     @property
     def error(self) -> LLMError | None:

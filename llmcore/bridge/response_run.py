@@ -3,7 +3,7 @@
 `translated_run` and `relay` make responses, `choices` and `pools` combine those of others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -136,6 +136,11 @@ class ResponseRun(SentResponse, Protocol):
         ...
 
     @property
+    def repeated(self) -> Sequence[LLMResponse]:
+        """Responses of tries that failed before any content, and were made again."""
+        ...
+
+    @property
     def choices(self) -> int:
         """How many responses the upstream gives."""
         ...
@@ -157,6 +162,11 @@ class DelegatedRun:
     @property
     def _current(self) -> ResponseRun:
         raise NotImplementedError
+
+    @property
+    def parts(self) -> Sequence[ResponseRun]:
+        """Every response that this one is made of, and those that it was to be made of."""
+        return (self._current,)
 
     @property
     def info(self) -> RunLabels:
@@ -181,6 +191,11 @@ class DelegatedRun:
     def response(self) -> LLMResponse:
         """The upstream's response, as far as it has arrived."""
         return self._current.response
+
+    @property
+    def repeated(self) -> Sequence[LLMResponse]:
+        """Responses of tries that failed before any content, and were made again."""
+        return self._current.repeated
 
     @property
     def choices(self) -> int:
@@ -225,6 +240,15 @@ class DelegatedRun:
     def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
         """Return the response of an *error* that comes before anything was sent."""
         return self._current.error_response(error)
+
+
+def calls_of(run: ResponseRun) -> Iterator[ResponseRun]:
+    """Yield the responses of single upstreams that *run* is made of, failed ones too."""
+    if not isinstance(run, DelegatedRun):
+        yield run
+        return
+    for part in run.parts:
+        yield from calls_of(part)
 
 
 def has_ended(run: ResponseRun) -> bool:

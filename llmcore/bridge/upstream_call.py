@@ -107,6 +107,8 @@ class UpstreamRun:
         self.info = info
         self.dropped: list[str] = []
         self.outcome = "cancelled"
+        self.repeated: list[LLMResponse] = []
+        """Responses of tries that failed before any content, and were made again."""
         self.upstream_request_id: str | None = None
         """The upstream's id of the request."""
         self.first_event_s: float | None = None
@@ -199,6 +201,8 @@ class UpstreamRun:
         return _timeouts(self._context, self._provider, self._deadline)
 
     def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
+        if error.partial is not None:
+            self.repeated.append(error.partial)
         self._context.health.failed(self._target, error)
         self._context.metrics.retries.labels(self._provider).inc()
         log(

@@ -14,7 +14,7 @@ from attrs import frozen
 from llmcore.bridge.accounts.admin import GatewayBudget, gateway_budget, used
 from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
-from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry
 from llmcore.bridge.configuration.settings import AccountSettings, BudgetPeriod
 from llmcore.bridge.spend.report import aligned, as_csv, as_table, moment, spend_rows, usage_report
 from llmcore.bridge.state.ledger import Ledger
@@ -120,11 +120,7 @@ def _seconds(text: str) -> float:
 def _create(store: _Store, args: argparse.Namespace) -> None:
     key, text = store.keys.create(limits_from(_limits(args, store.zone)))
     _print_new(key, text, args)
-    if not store.settings.issued_keys:
-        note(
-            "By these settings, the gateway accepts no issued keys: set "
-            "OPENBRIDGE_KEYS_ISSUED=true, or issued = true in [keys] of openbridge.toml."
-        )
+    _warn_if_off(store)
 
 
 def _rotate(store: _Store, args: argparse.Namespace) -> None:
@@ -134,6 +130,12 @@ def _rotate(store: _Store, args: argparse.Namespace) -> None:
     if not args.json:
         until = _readable("expires_at", time.time() + overlap_s)
         note(f"The old text is {f'valid until {until}' if overlap_s else 'no longer valid'}.")
+    _warn_if_off(store)
+
+
+def _warn_if_off(store: _Store) -> None:
+    if not store.settings.issued_keys:
+        note(KEYS_ARE_OFF)
 
 
 def _print_new(key: IssuedKey, text: str, args: argparse.Namespace) -> None:

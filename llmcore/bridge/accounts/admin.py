@@ -16,7 +16,7 @@ from attrs import frozen
 
 from llmcore.bridge.accounts.charges import Accounts, budget_meters, gateway_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, limits_from, period_end
-from llmcore.bridge.accounts.issued_keys import KeyRegistry, accounts_unavailable
+from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry, accounts_unavailable
 from llmcore.bridge.api import Operation, OperationRequest
 from llmcore.bridge.configuration.settings import AccountSettings, BudgetPeriod
 from llmcore.bridge.spend.report import moment, spend_rows, usage_report
@@ -71,7 +71,7 @@ class _Admin:
 
     async def create(self, call: OperationRequest) -> JsonObject:
         key, text = await _done(lambda: self._keys.create(limits_from(call.body)))
-        return {**key.shown(), "key": text}
+        return self._shown_once(key, text)
 
     async def get(self, call: OperationRequest) -> JsonObject:
         key = await _done(partial(self._keys.get, call.path["key_id"]))
@@ -90,7 +90,12 @@ class _Admin:
             raise invalid("overlap_seconds must be a number of at least 0", "overlap_seconds")
         step = partial(self._keys.rotate, call.path["key_id"], overlap_s=float(overlap))
         key, text = await _done(step)
-        return {**key.shown(), "key": text}
+        return self._shown_once(key, text)
+
+    def _shown_once(self, key: IssuedKey, text: str) -> JsonObject:
+        """Return *key* with its *text*, and a warning if clients cannot use it yet."""
+        off = None if self._accounts.settings.issued_keys else KEYS_ARE_OFF
+        return {**key.shown(), "key": text, **present({"warning": off})}
 
     async def usage(self, call: OperationRequest) -> JsonObject:
         query, now, settings = call.query, time.time(), self._accounts.settings

@@ -16,7 +16,8 @@ import secrets
 import time
 from collections.abc import Sequence
 from datetime import tzinfo
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Final
 
 import anyio
@@ -26,7 +27,7 @@ from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, per
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.accounts.largest_use import Use, largest_use
 from llmcore.bridge.accounts.prices import price_list
-from llmcore.bridge.accounts.usage import usage_of
+from llmcore.bridge.accounts.usage import uses_of
 from llmcore.bridge.api import Caller
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.http.logs import log
@@ -256,12 +257,11 @@ class Accounts:
 
     def _row(self, charge: "Charge") -> SpendRow:
         run, caller, now = charge.run, charge.caller, time.time()
-        info, response, seconds = run.info, run.response, time.monotonic() - charge.begun
-        usage = usage_of(run, seconds, self._prices)
-        cost = None
-        if usage is not None:
-            cost = self._prices.cost(info.upstream, response, usage, now)
-        count = usage or Usage.make(input_tokens=0, output_tokens=0)
+        info, seconds = run.info, time.monotonic() - charge.begun
+        uses = tuple(uses_of(run, seconds, self._prices))
+        costs = [self._prices.cost(use.target, use.response, use.usage, now) for use in uses]
+        known = [cost for cost in costs if cost is not None]
+        count = reduce(add, (use.usage for use in uses), Usage())
         error = run.error
         return SpendRow(
             id=charge.id,
@@ -281,7 +281,7 @@ class Accounts:
             cache_write_tokens=count.cache_write_tokens or 0,
             reasoning_tokens=count.reasoning_tokens or 0,
             estimated=count.estimated,
-            cost_nano=0 if usage is None else cost,
+            cost_nano=sum(known) if len(known) == len(costs) else None,
             first_event_s=run.first_event_s,
             seconds=round(seconds, 4),
             upstream_request_id=run.upstream_request_id,

@@ -44,6 +44,12 @@ _MISSING_KEPT: Final = 1000
 _UNKNOWN_AT_ONCE: Final = 2
 """Reads of ids that no key was found for yet."""
 
+KEYS_ARE_OFF: Final = (
+    "By these settings, the gateway accepts no issued keys: set OPENBRIDGE_KEYS_ISSUED=true, or "
+    "issued = true in [keys] of openbridge.toml."
+)
+"""The warning with a new key that clients cannot use yet."""
+
 
 class KeyRegistry:
     """Creates, lists, changes and revokes keys. Its calls block."""

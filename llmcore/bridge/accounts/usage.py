@@ -4,13 +4,17 @@ The estimate is rather high. Otherwise a client could leave each stream before i
 and pay less than one that reads it to the end.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from llmcore.bridge.accounts.prices import PriceList
-from llmcore.bridge.response_run import ResponseRun
+from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.response_run import ResponseRun, calls_of
 from llmcore.catalog.lookup import get_model_info
 from llmcore.fronts.errors import FrontError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 from llmcore.schema.token_estimate import estimated_content_tokens, estimated_tokens
 from llmcore.schema.usage import Usage, estimated_usage
 
@@ -21,38 +25,69 @@ _UNSEEN_PER_S: Final = 30.0
 response that was to come in one piece. Most hosted models generate more."""
 
 
-def usage_of(run: ResponseRun, seconds: float, prices: PriceList) -> Usage | None:
-    """Return what *run* used until it ended, after *seconds*; None if nothing was begun.
+@frozen
+class UpstreamUse:
+    """The use of one try of an upstream."""
 
-    One from the response cache was never sent. A client that leaves before the first event has
-    used its prompt: the upstream may have read it.
+    target: UpstreamModel
+    response: LLMResponse
+    usage: Usage
+
+
+def uses_of(run: ResponseRun, seconds: float, prices: PriceList) -> Iterator[UpstreamUse]:
+    """Yield what each try used that was made for *run*, which ended after *seconds*.
+
+    Tries whose response began are used up also if another one followed. One that the gateway itself
+    cancelled before, such as a choice beside one that failed, is not.
     """
-    response = run.response
-    if not run.is_sent or not (response.provider or run.outcome == _CANCELLED):
+    has_left = run.outcome == _CANCELLED
+    for call in calls_of(run):
+        target = call.info.upstream
+        for response in call.repeated:
+            usage = _usage(call, response, "failed", seconds, prices)
+            if usage is not None:
+                yield UpstreamUse(target, response, usage)
+        usage = usage_of(call, seconds, prices)
+        if usage is not None and (has_left or call.response.provider):
+            yield UpstreamUse(target, call.response, usage)
+
+
+def usage_of(call: ResponseRun, seconds: float, prices: PriceList) -> Usage | None:
+    """Return what a *call* of one upstream used until it ended, after *seconds*.
+
+    None if nothing was begun. One from the response cache was never sent. A client that leaves
+    before the first event has used its prompt: the upstream may have read it.
+    """
+    return _usage(call, call.response, call.outcome, seconds, prices) if call.is_sent else None
+
+
+def _usage(
+    call: ResponseRun, response: LLMResponse, outcome: str, seconds: float, prices: PriceList
+) -> Usage | None:
+    if not (response.provider or outcome == _CANCELLED):
         return None
     usage = response.usage
     counted = usage.input_tokens is not None and usage.output_tokens is not None
-    has_unfinished = run.choices > 1 and run.outcome in _ENDED_EARLY
+    has_unfinished = call.choices > 1 and outcome in _ENDED_EARLY
     if counted and not (usage.estimated or has_unfinished):
         return usage
     try:
-        request = run.request()
+        request = call.request()
     except FrontError:  # it passed without being read, and nothing limits it
         return usage
-    prompts = run.choices * estimated_tokens(request)
+    prompts = call.choices * estimated_tokens(request)
     read = usage.input_tokens
     shown = max(usage.output_tokens or 0, estimated_content_tokens(response.message.content))
+    unseen = _unseen(call, request, seconds, prices) if outcome == _CANCELLED else 0
     return estimated_usage(
         usage,
         input_tokens=prompts if read is None else max(read, prompts if has_unfinished else 0),
-        output_tokens=max(shown, _unseen(run, request, seconds, prices)),
+        output_tokens=max(shown, unseen),
     )
 
 
 def _unseen(run: ResponseRun, request: LLMRequest, seconds: float, prices: PriceList) -> int:
     """Return how many tokens came of a response at least, although its client did not see them."""
-    if run.outcome != _CANCELLED:
-        return 0
     target = run.info.upstream
     known = get_model_info(target.model, run.info.provider)
     reasons = known is not None and known.supports_reasoning

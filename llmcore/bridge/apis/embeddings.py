@@ -60,6 +60,7 @@ class EmbeddingRun:
 
     content_type = JSON_TYPE
     dropped: Sequence[str] = ()
+    repeated: Sequence[LLMResponse] = ()
     choices = 1
     upstream_request_id: str | None = None
     headers: Mapping[str, str]
@@ -108,14 +109,18 @@ class EmbeddingRun:
 
     @property
     def response(self) -> LLMResponse:
-        """The model that answered and the tokens, as charges read them: of failed ones, too."""
+        """The model that answered and the tokens, as charges read them: of failed ones, too.
+
+        Those of a client that left are not known: more requests were under way than were answered.
+        """
         response = self._response or _together(self._arrived)
+        usage = Usage() if response is None else response.usage
         return LLMResponse(
             message=Message.assistant(""),
             finish_reason=FinishReason("stop"),
             provider="" if response is None else response.provider,
             model=self.info.upstream.model if response is None else response.model,
-            usage=Usage() if response is None else response.usage,
+            usage=Usage() if self.outcome == "cancelled" else usage,
         )
 
     async def whole(self) -> WholeBody:

@@ -6,7 +6,7 @@ target gets the request only while nothing was sent to the client.
 
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Self, TypeAlias, TypeVar
 
 import anyio
@@ -125,6 +125,8 @@ class PooledRun(DelegatedRun):
         self._make = make
         self._attempt = attempt
         self._tries = 1
+        self._earlier: list[ResponseRun] = []
+        """The responses of targets that failed."""
         self._failed: list[str] = []
         """Each failed target and why it failed, for the header."""
         self._place: tuple[UpstreamModel, Slot] | None = None
@@ -201,9 +203,9 @@ class PooledRun(DelegatedRun):
         )
 
     @property
-    def is_sent(self) -> bool:
-        """Whether the request was sent upstream, to any target."""
-        return bool(self._failed) or self._current.is_sent
+    def parts(self) -> Sequence[ResponseRun]:
+        """The responses of all targets that were asked, of which only the last one is sent."""
+        return (*self._earlier, self._current)
 
     # -- from target to target
 
@@ -295,6 +297,7 @@ class PooledRun(DelegatedRun):
                 await run.aclose()
                 continue
             await self._current.aclose()
+            self._earlier.append(self._current)
             self._attempt = attempt
             self._tries += 1
             return True

@@ -19,7 +19,7 @@ from llmcore.bridge.accounts import charges
 from llmcore.bridge.accounts.admin import used
 from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import KeyLimits
-from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.spend.report import spend_rows
@@ -303,6 +303,24 @@ async def test_the_admin_creates_and_rotates_keys(settings: GatewaySettings) -> 
     assert [one.status_code for one in refused_] == [401, 401, 401, 400, 400, 404, 400]
     assert report.status_code == 200
     assert off.status_code == 404
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("issued", [False, True])
+async def test_a_new_key_has_a_warning_where_issued_keys_are_off(
+    settings: GatewaySettings, issued: bool
+) -> None:
+    """It would be refused, or would count for nothing."""
+    admin = {"authorization": f"Bearer {ADMIN_KEY}"}
+    accounts = evolve(settings.accounts, issued_keys=issued)
+    async with asked(evolve(settings, accounts=accounts), **admin) as client:
+        made = (await client.post("/admin/keys", json={"name": "ci"})).json()
+        turned = (await client.post(f"/admin/keys/{made['id']}/rotate", json={})).json()
+        shown = (await client.get(f"/admin/keys/{made['id']}")).json()
+
+    assert [one.get("warning") == KEYS_ARE_OFF for one in (made, turned)] == [not issued] * 2
+    assert "OPENBRIDGE_KEYS_ISSUED=true" in KEYS_ARE_OFF
+    assert "warning" not in shown
 
 
 @pytest.mark.anyio

@@ -40,6 +40,7 @@ class Run:
         limit: int | None = 1000,
     ) -> None:
         self.outcome, self.choices, self.is_sent = outcome, choices, True
+        self.repeated: Sequence[LLMResponse] = ()
         target = UpstreamModel("openai", model)
         self.info = RunLabels(
             id="r-1", model=model, provider="openai", upstream=target, streamed=streamed
