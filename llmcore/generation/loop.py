@@ -4,7 +4,8 @@ A run is read in batches of events. Between two batches it holds only an open co
 the reader can stop anywhere. Each phase returns its events and sets the next phase:
 
     begin ─▶ ask ─▶ read ─▶ ... ─▶ read ─┬─▶ end                  no calls, or rounds used up
-              ▲                          └─▶ run tools ─▶ tools done ─┬─▶ end
+              ▲                          ├─▶ ask                  paused by the provider's tools
+              │                          └─▶ run tools ─▶ tools done ─┬─▶ end
               │                                                       │   pending, stop_when
               └───────────────────────────────────────────────────────┘
 
@@ -32,6 +33,7 @@ from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
+from llmcore.protocols.anthropic_messages.names import PAUSED
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
@@ -81,6 +83,7 @@ class Run:
         self._account = RunAccount(plan.limits or RunLimits())
         self._rounds = 0  # of tools
         self._corrections = 0  # times that the model was asked again
+        self._pauses = 0  # of the provider's tools
         self._request = plan.first_request()
         self._policy = plan.policy()
         self._client = plan.ready_client()
@@ -276,6 +279,11 @@ class Run:
         calls = response.tool_calls
         step = StepResult(response=response, pending_calls=calls, requests=call.requests)
         self._account.add(step, self._sent)
+        if response.finish_reason.raw == PAUSED and not calls and await self._may_continue(step):
+            self._pauses += 1
+            self._keep(step)
+            self._phase = Run._ask
+            return ()
         if not calls or response.finish_reason.reason != "tool_calls":
             return self._end_without_tools(step, finish)
         settings = self._step_settings(response.message)
@@ -288,6 +296,12 @@ class Run:
         self._account.take_calls(sum(not settings.is_for_caller(call) for call in calls))
         self._start_tools(tools, finish)
         return ()
+
+    async def _may_continue(self, step: StepResult) -> bool:
+        """Return whether the turn that *step* paused is continued: its message is sent back."""
+        if self._pauses >= _MOST_PAUSES:
+            return False
+        return not await any_met(self._plan.stop_when, [*self.steps, step])
 
     def _end_without_tools(self, step: StepResult, finish: Finish) -> Sequence[LLMEvent]:
         """End the run with *step*, or ask for another response where it is invalid."""
@@ -410,6 +424,8 @@ class Run:
         )
 
 
+_MOST_PAUSES = 5
+"""How often a run continues a turn that the provider's tools have paused."""
 _CORRECTION = "The answer is not valid: {}. Answer again, with a valid answer alone."
 
 

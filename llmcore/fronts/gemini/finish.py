@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.finishing import finish_kind, token_counts
+from llmcore.protocols.anthropic_messages.names import PAUSED
 from llmcore.protocols.gemini.names import FINISH_REASONS, SERVICE_TIERS
 from llmcore.schema.events import FinishReason, FinishReasonKind
 from llmcore.schema.json import NativeObject, object_or_empty
@@ -24,8 +25,6 @@ _WORDS: Final[Mapping[FinishReasonKind, str]] = {
     "content_filter": "SAFETY",
     "other": "OTHER",
 }
-PAUSE: Final = "pause_turn"
-"""Anthropic's reason for a turn whose tools need more time: the client sends it back."""
 
 
 def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | None:
@@ -38,7 +37,7 @@ def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | 
     raw = reason.raw or ""
     if native and raw and (raw in FINISH_REASONS or reason.reason == "other"):
         return raw
-    if reason.raw == PAUSE:
+    if reason.raw == PAUSED:
         return "STOP"
     return _WORDS.get(finish_kind(reason, called=called))
 

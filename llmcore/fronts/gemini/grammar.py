@@ -4,8 +4,8 @@
     chunk*  error           a `google.rpc.Status`, and nothing after it
 
 Each chunk has one candidate with at least one part, whose only field besides its flags states what
-it is. Calls are whole, a signature is padded base64 of the standard alphabet, and the counts of the
-last usage add up. A chunk without a candidate has only the usage.
+it is. Calls are whole, a signature is padded base64 of the standard alphabet. Each chunk has the
+usage so far, and the counts of the last one add up. A chunk without a candidate has only the usage.
 """
 
 import base64
@@ -63,11 +63,12 @@ class GeminiChecker(GrammarChecker):
         self._expect(len(candidates) <= 1, "has several candidates")
         for candidate in candidates:
             self._candidate(candidate)
+        self._expect(isinstance(event.get("usageMetadata"), dict), "usageMetadata is missing")
         self._usage(object_or_empty(event.get("usageMetadata")))
         if object_or_empty(event.get("promptFeedback")).get("blockReason"):
             self.ended = True
         self._expect(
-            candidates or "usageMetadata" in event or "promptFeedback" in event, "is empty"
+            candidates or event.get("usageMetadata") or "promptFeedback" in event, "is empty"
         )
 
     def _candidate(self, candidate: Mapping[str, Any]) -> None:

@@ -3,10 +3,12 @@
 Source: https://ai.google.dev/api/generate-content#GenerateContentResponse, read November 2026.
 Each chunk holds the next parts. Text and thoughts may be cut anywhere, a function call is whole,
 the last chunk has the finish reason, the usage and the grounding. A response that is not streamed
-has the same parts, texts in a row joined.
+has the same parts, texts in a row joined. Google sends `usageMetadata` in every chunk, and BAML
+(0.226) skips one without it: before the last it has the count of the prompt, or nothing.
 
     {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hel"}]}, "index": 0}],
-     "modelVersion": "m", "responseId": "r1"}
+     "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9}, "modelVersion": "m",
+     "responseId": "r1"}
     {"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0,
                      "finishReason": "STOP"}],
      "usageMetadata": {...}, "modelVersion": "m", "responseId": "r1"}
@@ -65,7 +67,11 @@ class GeminiWriter(FrontWriter):
     ) -> None:
         super().__init__(request)
         self._thoughts = request.include_thoughts
-        self._frame = {"modelVersion": info.model, "responseId": info.id}
+        self._frame: NativeObject = {
+            "usageMetadata": {},
+            "modelVersion": info.model,
+            "responseId": info.id,
+        }
         self._record = ResponseRecord(
             info.id, upstream.sealer, sealing=True, keeps_calls=upstream.kept_state is not None
         )
@@ -298,8 +304,10 @@ class GeminiWriter(FrontWriter):
         self._native = event.protocol == PROTOCOL_ID
         self._record.origin = self._begin_response(event)
         self._first_usage = event.usage
-        if not self._frame["modelVersion"]:
-            self._frame = {**self._frame, "modelVersion": event.model}
+        read = None if event.usage is None else event.usage.input_tokens
+        counts = {} if read is None else {"promptTokenCount": read, "totalTokenCount": read}
+        model = self._frame["modelVersion"] or event.model
+        self._frame = {**self._frame, "usageMetadata": counts, "modelVersion": model}
 
     def _on_step_finish(self, event: StepFinish) -> None:
         for ordered in self._order.end():
@@ -330,12 +338,11 @@ class GeminiWriter(FrontWriter):
         candidate = {"content": {"role": ROLES["assistant"], "parts": [tail]}, "index": 0, **end}
         feedback = native.get("promptFeedback")
         blocked = bool(object_or_empty(feedback).get("blockReason")) and not self._parts
-        counts = usage_metadata(self.usage, native=self._native)
         self._last = {
             **({} if blocked else {"candidates": [candidate]}),
             **response_end(native),
-            **({"usageMetadata": counts} if counts else {}),
             **self._frame,
+            "usageMetadata": usage_metadata(self.usage, native=self._native),
         }
         self._chunks.append(self._last)
 

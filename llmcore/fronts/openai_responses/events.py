@@ -8,8 +8,8 @@ Source: https://developers.openai.com/api/reference/resources/responses/streamin
 November 2026.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import Event, NewId, ResponseIdentity
@@ -19,7 +19,7 @@ from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import Citation
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import Finish, Source
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.usage import Usage
 
 # -- events in order
@@ -74,6 +74,12 @@ class EventWriter:
 # -- usage
 
 
+_DETAILS: Final = "input_tokens_details"
+_WRITTEN: Final = "cache_write_tokens_details"
+"""Tokens written to the cache by how long it keeps them, which only an upstream of the same API
+states."""
+
+
 def usage_of(usage: Usage | None) -> JsonObject | None:
     """Return `usage`; None if the upstream counted nothing.
 
@@ -82,11 +88,14 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
     counts = token_counts(usage)
     if counts is None:
         return None
+    stated = object_or_empty(object_or_empty(None if usage is None else usage.raw).get(_DETAILS))
+    written = stated.get(_WRITTEN)
     return {
         "input_tokens": counts.input,
-        "input_tokens_details": {
+        _DETAILS: {
             "cached_tokens": counts.cache_read,
             "cache_write_tokens": counts.cache_write,
+            **({_WRITTEN: written} if isinstance(written, Mapping) else {}),
         },
         "output_tokens": counts.output,
         "output_tokens_details": {"reasoning_tokens": counts.reasoning},
@@ -95,6 +104,13 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
 
 
 # -- the response object
+
+
+_STATED: Final = (
+    "access_programs", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
+)  # fmt: skip
+"""Facts that an upstream of the same API states beside its response."""
+_REMOVED: Final = "input_transformations"
 
 
 class ResponseFrame:
@@ -106,10 +122,21 @@ class ResponseFrame:
         self.model = info.model
         """The model's name in the response."""
         self._tier: str | None = None
+        self._stated: JsonObject = {}
 
-    def finish(self, event: Finish) -> None:
-        """Read the service tier from the end of a response."""
+    def finish(self, event: Finish, diagnostics: Diagnostics, *, same_api: bool) -> None:
+        """Read the service tier, and facts of an upstream of the *same_api*, from the end.
+
+        Reasoning of the request that the upstream removed is reported: its ids there are not those
+        of the client.
+        """
         self._tier = service_tier(event)
+        native = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if same_api else {}
+        self._stated = {name: native[name] for name in _STATED if name in native}
+        removals = objects(native.get(_REMOVED))
+        for reason in dict.fromkeys(str_or_none(removal.get("reason")) for removal in removals):
+            why = f"the upstream removed reasoning ({reason or 'it states no reason'})"
+            diagnostics.at("input").dropped("opaque-data-dropped", why)
 
     def response(
         self, status: str, output: Sequence[Any], usage: Usage | None = None, **fields: Any
@@ -125,6 +152,7 @@ class ResponseFrame:
             **self._echo,
             "model": self.model,
             **({"service_tier": self._tier} if self._tier else {}),
+            **self._stated,
             "output": list(output),
             "usage": usage_of(usage),
             **fields,

@@ -372,7 +372,7 @@ class ResponsesWriter(FrontWriter):
 
     def _on_finish(self, event: Finish) -> None:
         self._reported += event.diagnostics
-        self._frame.finish(event)
+        self._frame.finish(event, self._diagnostics, same_api=self._same_api)
         self.usage = self.usage or event.usage or self._first_usage
         self._sources.note(self._diagnostics)
         reason = event.finish_reason

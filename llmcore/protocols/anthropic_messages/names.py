@@ -55,6 +55,11 @@ class MessagesBody(TypedDict, total=False):
     messages: Required[list[JsonObject]]
 
 
+PAUSED: Final = "pause_turn"
+"""The `stop_reason` of a turn whose tools at the provider need more time: the message is sent back,
+and the next response continues it, by
+https://platform.claude.com/docs/build-with-claude/handling-stop-reasons, read November 2026."""
+
 FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -62,7 +67,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "model_context_window_exceeded": "length",
     "tool_use": "tool_calls",
     "refusal": "content_filter",
-    "pause_turn": "other",  # the provider's tools need more time: send the message back
+    PAUSED: "other",
     "compaction": "other",  # the response is only a summary
 }
 """`stop_reason`."""

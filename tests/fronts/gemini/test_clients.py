@@ -322,7 +322,7 @@ def test_an_invalid_page_is_refused(query: dict[str, str]) -> None:
 
 # -- the grammar
 
-FRAME = {"modelVersion": "m", "responseId": "r"}
+FRAME: dict[str, Any] = {"modelVersion": "m", "responseId": "r", "usageMetadata": {}}
 
 
 def chunk(*parts: Any, **fields: Any) -> dict[str, Any]:
@@ -349,6 +349,7 @@ CALL = {"functionCall": {"id": "1", "name": "f", "args": {}}}
         ([chunk({"text": "a"}), {**GOOD, "responseId": "s"}], "responseId changed"),
         ([{**GOOD, "usageMetadata": {"promptTokenCount": -1}}], "a count"),
         ([FRAME], "is empty"),
+        ([{**GOOD, "usageMetadata": None}], "usageMetadata is missing"),
         ([{"error": {"message": "m"}}], "no code"),
     ],
 )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from llmcore.schema.content import Citation, TextPart, TokenLogprob
 from llmcore.schema.errors import OverloadedError, RateLimitError
@@ -12,6 +13,7 @@ from llmcore.schema.events import (
     LLMEvent,
     ProviderEvent,
     Source,
+    StreamStart,
     TextDelta,
     TextEnd,
     TextStart,
@@ -261,8 +263,28 @@ def test_the_counts_of_a_gemini_upstream_stand() -> None:
     assert made.whole["usageMetadata"] == raw
 
 
-def test_an_upstream_that_counts_nothing_has_no_usage() -> None:
-    assert "usageMetadata" not in written(stream(text("Hi"))).whole
+@pytest.mark.parametrize(
+    ("read", "before"),
+    [(None, {}), (Usage(), {}), (Usage(input_tokens=9), {"promptTokenCount": 9})],
+    ids=["nothing", "no prompt", "prompt"],
+)
+def test_each_chunk_has_the_usage_as_far_as_it_is_counted(
+    read: Usage | None, before: dict[str, int]
+) -> None:
+    """As Google sends it; BAML skips chunks without it."""
+    first, *rest = stream(text("Hi"), usage=Usage.make(input_tokens=9, output_tokens=2))
+    assert isinstance(first, StreamStart)
+    made = written([evolve(first, usage=read), *rest])
+    total = {"totalTokenCount": 9} if before else {}
+    usages = [chunk["usageMetadata"] for chunk in made.chunks]
+
+    assert len(usages) > 1
+    assert usages[:-1] == [{**before, **total}] * (len(usages) - 1)
+    assert usages[-1]["totalTokenCount"] == 11
+
+
+def test_an_upstream_that_counts_nothing_has_an_empty_usage() -> None:
+    assert written(stream(text("Hi"))).whole["usageMetadata"] == {}
 
 
 # -- what a response rests on

@@ -1,5 +1,7 @@
 """Events as a Responses stream, case by case; the laws are in `test_round_trip`."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -37,6 +39,7 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.usage import Usage
+from llmcore.testing import recorded_events
 from tests.fronts.openai_responses.responses_kit import (
     ASK,
     ENCRYPTED,
@@ -636,3 +639,77 @@ def test_an_event_costs_the_same_however_long_the_response_is() -> None:
 
     assert len(made.of("output_text.delta")) == 5000
     assert max(len(str(event)) for event in made.of("output_text.delta")) < 200
+
+
+WRITTEN = {"ttl_12h_tokens": 3, "ttl_30m_tokens": 4}
+FLAGGED = {
+    "type": "moderation_result",
+    "model": "omni-moderation",
+    "flagged": False,
+    "categories": {"hate": False},
+    "category_scores": {"hate": 0.1},
+    "category_applied_input_types": {"hate": ["text"]},
+}
+STATED: dict[str, Any] = {
+    "tool_usage": {
+        "image_gen": {
+            "input_tokens": 0,
+            "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+            "output_tokens": 0,
+            "total_tokens": 0,
+        },
+        "web_search": {"num_requests": 2},
+    },
+    "moderation": {"input": FLAGGED, "output": FLAGGED},
+    "prompt_cache_diagnostics": {"type": "cache_hit"},
+    "access_programs": {"cyber": "standard"},
+}
+"""Facts beside a response, of https://developers.openai.com/api/reference/resources/responses."""
+
+
+def of_responses_api(streaming: bool, **fields: Any) -> Sequence[LLMEvent]:
+    """Return the events of an upstream of the Responses API."""
+    details = {"cached_tokens": 1, "cache_write_tokens": 7, "cache_write_tokens_details": WRITTEN}
+    usage = {
+        "input_tokens": 20,
+        "input_tokens_details": details,
+        "output_tokens": 10,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 30,
+    }
+    content = [{"type": "output_text", "text": "Hi", "annotations": []}]
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": content}
+    response: dict[str, Any] = {"id": "r", "status": "completed", "model": "m"}
+    response |= {"output": [message], "usage": usage, **fields}
+    body: Any = response
+    if streaming:
+        events = [
+            {"type": "response.created", "response": {"id": "r", "model": "m"}},
+            {"type": "response.completed", "response": response},
+        ]
+        body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    headers = {"content-type": "text/event-stream" if streaming else "application/json"}
+    data = (body if streaming else json.dumps(body)).encode()
+    return recorded_events(
+        "openai-responses", status=200, headers=headers, body=data, streaming=streaming
+    )
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_facts_beside_a_response_of_the_same_api_are_kept(streaming: bool) -> None:
+    response: Any = folded(of_responses_api(streaming, **STATED)).response
+
+    assert {name: response[name] for name in STATED} == STATED
+    written = response["usage"]["input_tokens_details"]
+    assert (written["cache_write_tokens"], written["cache_write_tokens_details"]) == (7, WRITTEN)
+
+
+def test_reasoning_that_the_upstream_removed_is_reported() -> None:
+    """Its ids are the upstream's, so that they mean nothing to the client."""
+    removal = {"id": "rs_9", "action": "removed", "type": "reasoning", "reason": "turn_boundary"}
+    made = folded(of_responses_api(False, input_transformations=[removal, removal]))
+
+    assert "input_transformations" not in made.response
+    (note,) = made.fold.diagnostics
+    assert (note.code, note.action) == ("opaque-data-dropped", "dropped")
+    assert "turn_boundary" in note.message
