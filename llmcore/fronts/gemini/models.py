@@ -101,8 +101,10 @@ def encoding(request: ClientRequest) -> StreamEncoding:
     """Return how a stream is sent: as events for `alt=sse`, else as one JSON array."""
     if request.query.get("alt", "").lower() == "sse":
         client = request.headers.get("x-goog-api-client", "")
-        encode = _with_bare_errors if _READS_BARE_ERRORS.search(client) else data_event
-        heartbeat = b"" if _OLDEST_CLIENT in client else _BLANK
+        is_older = client != "" and _NEWEST_CLIENT not in client
+        bare = is_older or _READS_BARE_ERRORS.search(client)
+        encode = _with_bare_errors if bare else data_event
+        heartbeat = b"" if is_older else _BLANK
         return StreamEncoding(content_type=EVENT_STREAM, encode=encode, heartbeat=heartbeat)
     return StreamEncoding(
         content_type="application/json; charset=utf-8",
@@ -116,14 +118,19 @@ _BLANK: Final = b"\n"
 """The only bytes that may stand between events: `google-genai` rejects comments."""
 
 
-_OLDEST_CLIENT: Final = "genai-js/"
-"""`@google/generative-ai`, which LangChain and n8n contain: nothing may stand between events."""
-_READS_BARE_ERRORS: Final = re.compile(rf"google-genai-sdk/[12]\..* gl-node|{_OLDEST_CLIENT}")
-"""Clients that raise the error of a stream only where it comes as JSON without `data:`.
+_NEWEST_CLIENT: Final = "google-genai-sdk/"
+"""How all versions of the Gen AI SDKs name themselves.
+
+Google's other clients for JavaScript are older, or copies of the older one: `genai-js/0.24.1`
+(`@google/generative-ai`, which LangChain and n8n contain), `genkit-node/1.42.0 gl-node/20.20.2`,
+`gl-js/2.3.0 fire/2.3.0` (Firebase). They read no event after anything else than an event, so that
+nothing may stand between events, and raise the end of a stream that they cannot read as an event.
+"""
+_READS_BARE_ERRORS: Final = re.compile(rf"{_NEWEST_CLIENT}[12]\..* gl-node")
+"""Of the Gen AI SDKs, those that raise a stream's error only where it comes without `data:`.
 
 `@google/genai` before its version 3, of which Gemini CLI contains a copy. It states its version as
-`google-genai-sdk/1.30.0 gl-node/v20.20.2`. The client before it, `genai-js/0.24.1`, raises that a
-stream has an end that it cannot read. All others read events.
+`google-genai-sdk/1.30.0 gl-node/v20.20.2`.
 """
 
 

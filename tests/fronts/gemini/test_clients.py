@@ -69,13 +69,23 @@ def test_heartbeats_between_events_are_not_seen() -> None:
     assert "".join(piece.text or "" for piece in pieces) == "ab"
 
 
-def test_a_client_that_reads_nothing_between_events_gets_no_heartbeats() -> None:
-    """`@google/generative-ai` reads no event after anything else than an event."""
-    request = replace(
-        asked({}, STREAM_PATH, alt="sse"), headers={"x-goog-api-client": "genai-js/0.24.1"}
-    )
+@pytest.mark.parametrize(
+    ("client", "heartbeat"),
+    [
+        ("genai-js/0.24.1", b""),
+        ("genkit-node/1.42.0 gl-node/20.20.2", b""),
+        ("gl-js/2.3.0 fire/2.3.0", b""),
+        ("google-genai-sdk/1.30.0 gl-node/v20.20.2", b"\n"),
+        ("my-app/1.0 google-genai-sdk/3.4.0 gl-python/3.12.4", b"\n"),
+    ],
+)
+def test_a_client_that_reads_nothing_between_events_gets_no_heartbeats(
+    client: str, heartbeat: bytes
+) -> None:
+    """Google's clients before the Gen AI SDKs read no event after anything else than an event."""
+    request = replace(asked({}, STREAM_PATH, alt="sse"), headers={"x-goog-api-client": client})
 
-    assert front.encoding(request).heartbeat == b""
+    assert front.encoding(request).heartbeat == heartbeat
 
 
 def test_without_alt_sse_a_stream_is_one_json_array() -> None:
@@ -103,6 +113,8 @@ def test_a_failed_array_is_closed_after_its_error() -> None:
         ("google-genai-sdk/2.20.0 gl-node/web", b"{", b"}\n"),
         ("google-genai-sdk/1.30.0 gl-node/v20.20.2", b"{", b"}\n"),
         ("genai-js/0.24.1", b"{", b"}\n"),
+        ("genkit-node/1.42.0 gl-node/20.20.2", b"{", b"}\n"),
+        ("gl-js/2.3.0 fire/2.3.0", b"{", b"}\n"),
     ],
 )
 def test_the_client_raises_a_failure_amid_a_stream(client: str, begins: bytes, ends: bytes) -> None:
