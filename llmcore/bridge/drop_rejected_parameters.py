@@ -75,6 +75,12 @@ def _cache(**fields: Any) -> Callable[[LLMRequest], LLMRequest]:
     return remove
 
 
+def _without_summary(request: LLMRequest) -> LLMRequest:
+    """Return *request* with reasoning that is not shown; OpenAI shows it to verified accounts."""
+    reasoning = request.reasoning and evolve(request.reasoning, summary=None)
+    return evolve(request, reasoning=reasoning)
+
+
 _FIELDS: Final[Mapping[str, Callable[[LLMRequest], LLMRequest]]] = {
     "frequency_penalty": _generation(frequency_penalty=None),
     "max_output_tokens": _generation(max_tokens=None),
@@ -83,6 +89,7 @@ _FIELDS: Final[Mapping[str, Callable[[LLMRequest], LLMRequest]]] = {
     "prompt_cache_key": _cache(key=None),
     "prompt_cache_retention": _cache(retention=None),
     "reasoning": lambda request: evolve(request, reasoning=None),
+    "reasoning.summary": _without_summary,
     "seed": _generation(seed=None),
     "service_tier": _generation(service_tier=None),
     "stop": _generation(stop=()),

@@ -38,6 +38,7 @@ RETRY_WITHOUT = (
     "parallel_tool_calls",
     "service_tier",
     "prompt_cache_key",
+    "reasoning.summary",
     "reasoning",
 )
 """Parameters that only tune, so that a response without them is better than none."""

@@ -91,11 +91,15 @@ package, 2.14.0 (`BetaRawMessageDeltaEvent`)."""
 # -- token counts
 
 
-def starting_usage(usage: Usage | None) -> dict[str, Any]:
-    """Return the counts at the beginning of a message, 0 where there are none yet."""
+def starting_usage(usage: Usage | None, estimate: int) -> dict[str, Any]:
+    """Return the counts at the beginning of a message.
+
+    *estimate* is the input where the upstream has not counted it yet: some clients, such as
+    LangChain's for JavaScript, read the input here alone.
+    """
     counts = token_counts(usage)
     return {
-        INPUT_TOKENS: counts.uncached_input if counts else 0,
+        INPUT_TOKENS: counts.uncached_input if counts and counts.input else estimate,
         CACHE_WRITE_TOKENS: counts.cache_write if counts else 0,
         CACHE_READ_TOKENS: counts.cache_read if counts else 0,
         OUTPUT_TOKENS: 0,

@@ -39,6 +39,7 @@ from llmcore.protocols.anthropic_messages.names import (
     SERVICE_TIERS,
     THREAD_NOT_FOUND,
 )
+from llmcore.protocols.gemini.names import PROTOCOL_ID as GEMINI
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
@@ -49,6 +50,7 @@ from llmcore.schema.json import json_or_text, object_or_empty, present, str_or_n
 from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.token_estimate import estimated_tokens
 
 _LONG_CONTEXT: Final = "[1m]"
 """The suffix with which Claude Code asks for the long context of a model."""
@@ -93,6 +95,9 @@ class ReadMessagesRequest(ReadRequest):
     """The ids of calls in the conversation, which new ones must differ from."""
     compacts: bool = False
     """Whether the response is a summary, to be sent as a `compaction` block."""
+    estimated_input: int = 0
+    """About how many tokens the request of a stream has: a stream begins with this count, and ends
+    with the upstream's."""
 
 
 # -- the body
@@ -128,7 +133,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream, diagnostics),
         response_format=None if wish is not None else _format(body),
-        reasoning=with_effort(_reasoning(body), upstream.protocol_id, diagnostics),
+        reasoning=with_effort(_reasoning(body, upstream), upstream.protocol_id, diagnostics),
         cache=_cache(client_request, upstream),
         metadata=_metadata(body, upstream, diagnostics),
         provider_options=_native_fields(client_request, upstream, offer, diagnostics),
@@ -136,15 +141,17 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
     if upstream.protocol_id != PROTOCOL_ID:
         request = without_billing_line(request, diagnostics)
     thinking = object_or_empty(body.get("thinking"))
+    streaming = _streams(client_request)
     return ReadMessagesRequest(
         request=request,
-        streaming=_streams(client_request),
+        streaming=streaming,
         diagnostics=tuple(diagnostics.entries),
         shows_thinking=thinking.get("display") != "omitted",
         takes_state=thinking.get("type") != "disabled",
         searches=offer.searches,
         call_ids=reader.call_ids,
         compacts=wish is not None,
+        estimated_input=estimated_tokens(request) if streaming else 0,
     )
 
 
@@ -227,8 +234,16 @@ _DISPLAYS: Final[Mapping[object, Literal["auto", "none"]]] = {
 }
 
 
-def _reasoning(body: Fields) -> ReasoningOptions | None:
-    """Return the reasoning options; None if the request sets none."""
+_SHOWN_ON_REQUEST: Final = (GEMINI, RESPONSES)
+"""APIs that return no thinking unless the request asks for it."""
+
+
+def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
+    """Return the reasoning options; None if the request sets none.
+
+    Models that take a budget, those before Claude Opus 4.7, show their thinking unless `display` is
+    `omitted`: https://platform.claude.com/docs/en/build-with-claude/thinking, read November 2026.
+    """
     thinking = read(body, "thinking", dict)
     effort = read(read(body, "output_config", dict) or {}, "effort", str, "output_config.")
     if thinking is None:
@@ -238,6 +253,8 @@ def _reasoning(body: Fields) -> ReasoningOptions | None:
         case "disabled":
             return ReasoningOptions(effort="none")
         case "enabled":
+            if summary is None and upstream.protocol_id in _SHOWN_ON_REQUEST:
+                summary = "auto"
             return ReasoningOptions(
                 effort=effort,
                 budget_tokens=read(thinking, "budget_tokens", int, "thinking."),

@@ -438,6 +438,29 @@ def test_thinking_and_effort_are_reasoning_options(body: Any, expected: Any) -> 
         built(read(body, protocol_id).request, protocol_id)
 
 
+@pytest.mark.parametrize(
+    ("protocol_id", "display", "summary"),
+    [
+        ("openai-responses", None, "auto"),
+        ("gemini", None, "auto"),
+        ("gemini", "omitted", "none"),
+        ("openai-chat", None, None),
+        ("anthropic-messages", None, None),
+    ],
+)
+def test_thinking_with_a_budget_is_shown_where_an_api_shows_none_by_itself(
+    protocol_id: str, display: str | None, summary: str | None
+) -> None:
+    """As the models of Anthropic that take a budget do it."""
+    thinking = {"type": "enabled", "budget_tokens": 2000}
+    if display is not None:
+        thinking["display"] = display
+    reasoning = read({"thinking": thinking}, protocol_id).request.reasoning
+
+    assert reasoning is not None
+    assert reasoning.summary == summary
+
+
 def test_effort_alone_does_not_turn_thinking_on() -> None:
     """At a Messages upstream, where the two are apart."""
     body = built(read({"output_config": {"effort": "low"}}, MESSAGES).request, MESSAGES)

@@ -17,6 +17,7 @@ from llmcore.schema.events import (
     File,
     LLMEvent,
     Source,
+    StreamStart,
     TextDelta,
     TextEnd,
     TextStart,
@@ -224,6 +225,23 @@ def test_the_counts_of_the_input_add_up_to_the_whole_prompt(usage: Usage, expect
     assert shown == expected
     assert sum(expected) == usage.input_tokens
     assert counts.output_tokens == usage.output_tokens
+
+
+@pytest.mark.parametrize(
+    ("counted", "shown"),
+    [(None, 90), (Usage.make(input_tokens=700, output_tokens=0, cache_read_tokens=300), 400)],
+)
+def test_a_stream_begins_with_an_estimate_where_nothing_is_counted_yet(
+    counted: Usage | None, shown: int
+) -> None:
+    """Some clients read the input there alone; others replace it by the count of the end."""
+    begin, *rest = stream(text("Hi"), usage=Usage.make(input_tokens=1000, output_tokens=9))
+    assert isinstance(begin, StreamStart)
+    context = ReadMessagesRequest(estimated_input=90)
+    made = written([evolve(begin, usage=counted), *rest], context)
+
+    assert made.events[0]["message"]["usage"]["input_tokens"] == shown
+    assert sdk_stream(made.body).usage.input_tokens == 1000
 
 
 def test_a_response_without_counts_has_numbers_all_the_same() -> None:

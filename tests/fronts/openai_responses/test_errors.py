@@ -23,7 +23,7 @@ from llmcore.schema.errors import (
     StreamError,
     error_types,
 )
-from llmcore.schema.options import GenerationOptions
+from llmcore.schema.options import GenerationOptions, ReasoningOptions
 from tests.fronts.openai_responses.responses_kit import asked, translated
 from tests.support.error_kinds import ERROR_KINDS
 
@@ -115,7 +115,9 @@ def test_errors_can_be_raised_and_pickled() -> None:
 
 # -- one more try
 
-POLICY = TranslationPolicy(retry_without=("text.verbosity", "temperature", "reasoning"))
+POLICY = TranslationPolicy(
+    retry_without=("text.verbosity", "temperature", "reasoning.summary", "reasoning")
+)
 
 
 @pytest.mark.parametrize(
@@ -124,13 +126,19 @@ POLICY = TranslationPolicy(retry_without=("text.verbosity", "temperature", "reas
         ("Unknown parameter: 'verbosity'", "text.verbosity"),
         ("`temperature` is not supported with this model", "temperature"),
         ("Unrecognized request argument supplied: reasoning_effort", "reasoning"),
+        ("Unsupported value: 'reasoning.summary' needs a verified account", "reasoning.summary"),
         ("top_p is not supported", None),
         ("temperatures vary", None),
     ],
 )
 def test_a_parameter_that_is_refused_by_name(message: str, name: str | None) -> None:
     """Only of those that the policy lists."""
-    made = asked("x", temperature=0.5, text={"verbosity": "low"}, reasoning={"effort": "low"})
+    made = asked(
+        "x",
+        temperature=0.5,
+        text={"verbosity": "low"},
+        reasoning={"effort": "low", "summary": "auto"},
+    )
     found = rejected_parameter(InvalidRequestError(message), POLICY, made.request)
 
     assert found == name
@@ -155,6 +163,14 @@ def test_options_of_other_apis_are_removed_by_the_names_of_upstreams(
 
     assert found == name
     assert again.generation == GenerationOptions()
+
+
+def test_reasoning_that_may_not_be_shown_keeps_its_effort() -> None:
+    """OpenAI shows summaries to verified organizations alone."""
+    made = asked("x", reasoning={"effort": "low", "summary": "auto"})
+    again, _ = without_parameter(made.request, "reasoning.summary")
+
+    assert again.reasoning == ReasoningOptions(effort="low")
 
 
 def test_the_request_without_it() -> None:
