@@ -15,7 +15,7 @@ In reading order:
   `rejected_reasoning`: reasoning that a provider cannot decrypt; `abort`: ending a call from other
   tasks and threads
 - `tool`: definitions of tools; `handler`: calling a tool's function; `type_schema`, `annotations`,
-  `docstrings`: the schema of its signature
+  `docstrings`, `named_tuples`: the schema of its signature
 - `execution`: the tools of one step; `arguments`: validating and repairing a call; `approvals`:
   signed decisions about calls; `plain_values`: writing what tools return as JSON
 - `objects`: structured output; `object_schema`: its schema; `object_nulls`: tolerated

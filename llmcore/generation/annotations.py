@@ -100,10 +100,10 @@ def describe(schema: dict[str, Any], type_: Any) -> None:
     text = description_of(type_)
     if text is not None:
         schema.setdefault("description", text)
-    plain = _plain(type_)
-    arguments = get_args(plain)
+    bare = plain(type_)
+    arguments = get_args(bare)
     items, others = schema.get("items"), schema.get("additionalProperties")
-    if get_origin(plain) in (Union, UnionType):
+    if get_origin(bare) in (Union, UnionType):
         branches = [branch for branch in schema.get("anyOf", ()) if branch.get("type") != "null"]
         members = [member for member in arguments if member is not type(None)]
         if len(branches) == len(members) == 1:  # those of others may be in another order
@@ -114,7 +114,7 @@ def describe(schema: dict[str, Any], type_: Any) -> None:
         describe(others, arguments[1])
 
 
-def _plain(type_: Any) -> Any:
+def plain(type_: Any) -> Any:
     """Return *type_* without the annotations around it."""
     while get_origin(type_) in (Required, NotRequired, Annotated):
         type_ = type_.__origin__ if is_annotated(type_) else get_args(type_)[0]

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from llmcore.generation.annotations import is_model
+from llmcore.generation.named_tuples import with_names
 from llmcore.generation.type_schema import OF_PYDANTIC
 from llmcore.schema import json
 
 
 def to_plain(value: object) -> object:
     """Return *value* as dicts, lists and scalars; TypeError if it has no such form."""
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=_simpler)
+    return msgspec.to_builtins(with_names(value), str_keys=True, enc_hook=_simpler)
 
 
 def _simpler(value: Any) -> Any:

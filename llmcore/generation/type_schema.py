@@ -28,6 +28,13 @@ from llmcore.generation.annotations import (
     parts_of,
 )
 from llmcore.generation.json_schema import MAX_PROBLEMS, MAX_TEXT
+from llmcore.generation.named_tuples import (
+    any_named_tuple,
+    as_arrays,
+    as_object,
+    is_named_tuple,
+    model_schema_generator,
+)
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object, without
@@ -64,7 +71,9 @@ def _schema_by_msgspec(type_: Any, parts: Sequence[Any]) -> tuple[dict[str, Any]
         from pydantic.errors import PydanticUserError
 
         try:
-            schema: dict[str, Any] = kind.model_json_schema(ref_template=_MODEL)
+            schema: dict[str, Any] = kind.model_json_schema(
+                ref_template=_MODEL, schema_generator=model_schema_generator()
+            )
         except PydanticUserError as error:  # a field without a schema
             raise TypeError(_first_sentence(error)) from error
         definitions.update(schema.pop("$defs", {}))
@@ -76,16 +85,19 @@ def _schema_by_msgspec(type_: Any, parts: Sequence[Any]) -> tuple[dict[str, Any]
         schema_hook=hook,
         ref_template="#/$defs/{name}",
     )
-    for reference, (_, fields) in zip(references, classes, strict=True):
-        _describe_fields(components[_referred(reference)], fields)
+    for reference, (class_, fields) in zip(references, classes, strict=True):
+        schema = components[_referred(reference)]
+        if is_named_tuple(class_):
+            as_object(schema, class_._fields)
+        _describe_fields(schema, fields)
     return root, {**definitions, **components}
 
 
 def _described_classes(parts: Sequence[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the classes of which a field has a description, and the types of their fields."""
+    """Yield named tuples, and classes of which a field has a description, with their fields."""
     for part in parts:
         fields = _fields(part)
-        if any(map(description_of, fields.values())):
+        if is_named_tuple(part) or any(map(description_of, fields.values())):
             yield part, fields
 
 
@@ -133,12 +145,13 @@ def converted(value: JsonValue, type_: type[_T]) -> _T:
     Integers may be written with a decimal point, as in JSON Schema. Keys of objects are converted
     from text to the annotated type.
     """
-    adapter = _reading_of(type_).adapter
+    reading = _reading_of(type_)
     try:
-        if adapter is not None:
-            result: _T = adapter.validate_json(json.dumps(value))
+        if reading.adapter is not None:
+            result: _T = reading.adapter.validate_json(json.dumps(value))
             return result
-        return _converted_by_msgspec(value, type_)
+        given = as_arrays(value, type_) if reading.has_named_tuples else value
+        return _converted_by_msgspec(given, type_)
     except (ValueError, TypeError) as error:
         raise ValueError(_message_of(error)) from error
 
@@ -297,6 +310,7 @@ class _Reading:
     schema: JsonObject
     adapter: "TypeAdapter[Any] | None" = None
     """Pydantic's, if it converts the type; None if msgspec does."""
+    has_named_tuples: bool = False
 
 
 def _reading_of(type_: Any) -> _Reading:
@@ -325,7 +339,7 @@ def _read(type_: Any) -> _Reading:
     except (TypeError, RecursionError) as error:
         return _read_by_pydantic(type_, parts, error)
     describe(root, type_)
-    return _Reading(_rooted(root, definitions))
+    return _Reading(_rooted(root, definitions), has_named_tuples=any_named_tuple(parts))
 
 
 _cached = lru_cache(maxsize=512)(_read)
@@ -386,10 +400,9 @@ def _is_of_pydantic(part: Any) -> bool:
 
 @cache
 def _schema_generator() -> "type[GenerateJsonSchema]":
-    """Return a generator of schemas without titles of fields, which repeat their names."""
-    from pydantic.json_schema import GenerateJsonSchema
+    """Return such a generator without titles of fields, which repeat their names."""
 
-    class Generator(GenerateJsonSchema):
+    class Generator(model_schema_generator()):  # type: ignore[misc]
         ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
         def field_title_should_be_set(self, schema: Any) -> bool:
