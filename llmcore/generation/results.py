@@ -11,6 +11,7 @@ from llmcore.schema.events import FinishReason
 from llmcore.schema.hints import json_hints, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.notebooks import as_markdown
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
@@ -27,6 +28,7 @@ from inspect import isawaitable
 from typing import TypeAlias, Union
 
 
+@for_pydantic
 @frozen(kw_only=True)
 class StepResult:
     """One call of the model, and the tools that ran after it."""
@@ -87,6 +89,7 @@ class StepResult:
         return (self.response.message, *results, *correction)
 
 
+@for_pydantic
 @with_hints(
     choices="the text is `.text`, the message `.response.message`",
     content="the text is `.text`, the parts are `.response.message.content`",

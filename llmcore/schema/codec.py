@@ -140,11 +140,19 @@ def _converter() -> cattrs.Converter:
     converter = strict_converter(forbid_extra_keys=True)
     _models(converter)
     _errors(converter)
+    converter.register_unstructure_hook_func(
+        _is_pydantic, lambda value: value.model_dump(mode="json")
+    )
     for union, tag in _UNIONS:
         _tagged(converter, union, tag)
         if union is content.ToolOutputPart:
             _tool_output(converter)
     return converter
+
+
+def _is_pydantic(kind: Any) -> bool:
+    """Return whether *kind* is a model of pydantic, such as one that is a result's output."""
+    return hasattr(kind, "model_dump") and isinstance(kind, type)
 
 
 def strict_converter(*, forbid_extra_keys: bool) -> cattrs.Converter:

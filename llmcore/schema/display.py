@@ -6,6 +6,8 @@ from typing import Any, Final, TypeVar
 
 from attrs import NOTHING, Attribute, Factory, fields
 
+from llmcore.schema.pydantic_hooks import for_pydantic
+
 _T = TypeVar("_T")
 
 _HIDDEN: Final = frozenset({"raw"})
@@ -13,7 +15,9 @@ _HIDDEN: Final = frozenset({"raw"})
 
 
 def readable(cls: type[_T]) -> type[_T]:
-    """Give the frozen attrs class *cls* a short repr and a hash; put it above `@frozen`.
+    """Give the frozen attrs class *cls* a short repr, a hash and the hooks of pydantic.
+
+    Put it above `@frozen`.
 
     The repr leaves out fields at their default and native documents:
 
@@ -29,7 +33,7 @@ def readable(cls: type[_T]) -> type[_T]:
         ("__hash__", _hash),
     ):
         setattr(cls, name, function)
-    return cls
+    return for_pydantic(cls)
 
 
 def _repr(self: Any) -> str:

@@ -117,7 +117,8 @@ def _not_subscriptable(cls: type[_T], instead: Mapping[str, str]) -> type[_T]:
         own = isinstance(key, str) and not key.startswith("_") and key in dir(self)
         hint = f"write `.{key}`" if own else instead.get(str(key), "")
         if key == 0:  # asked for by `dict(value)`, as web frameworks do with what is returned
-            hint = instead.get("to_dict", "")
+            written = f"FastAPI writes it if the endpoint is annotated `-> {type(self).__name__}`"
+            hint = "; ".join(filter(None, (instead.get("to_dict"), written)))
         raise TypeError(f"{fault}: {hint}" if hint else fault)
 
     if not hasattr(cls, "__getitem__"):
