@@ -47,6 +47,10 @@ def _modules(names_of: Mapping[str, str]) -> dict[str, str]:
     return {name: module for module, names in names_of.items() for name in names.split()}
 
 
+_MODEL = 'a model is "openai:gpt-5.2", or OpenAI(api_key="...").responses("gpt-5.2") with its key'
+_LOG = "set the variable LLMCORE_LOG=debug, or the level of logging.getLogger('llmcore.wire')"
+_FAKE = "use `from llmcore.testing import FakeModel`"
+_MCP = "use `from llmcore.mcp import McpServers, StdioServer, HttpServer`, or llmcore.sync.mcp"
 _OTHER_NAMES = {
     "Gemini": "Google",
     **dict.fromkeys(("GoogleAI", "genai"), "Google"),
@@ -65,7 +69,8 @@ _OTHER_NAMES = {
     "transcription": "transcribe",
     **dict.fromkeys(("speech", "text_to_speech"), "generate_speech"),
     **dict.fromkeys(("APIConnectionError", "ConnectionError"), "NetworkError"),
-    **dict.fromkeys(("APITimeoutError", "Timeout", "TimeoutError"), "RequestTimeoutError"),
+    **dict.fromkeys(("APITimeoutError", "TimeoutError"), "RequestTimeoutError"),
+    "Timeout": "Timeouts limits a run, RequestTimeoutError is the error: import one of them",
     **dict.fromkeys(("InternalServerError", "ServiceUnavailableError"), "ServerError"),
     **dict.fromkeys(("APIError", "APIStatusError"), "ProviderError"),
     "PermissionDeniedError": "AccessDeniedError",
@@ -81,11 +86,39 @@ _OTHER_NAMES = {
     "RunContext": "a tool gets generate(..., tool_context=...) as its parameter `context`",
     "completion_cost": "it is `result.cost`",
     **dict.fromkeys(("count_tokens", "token_counter"), "call client.count_tokens(request(...))"),
-    **dict.fromkeys(("PromptTemplate", "ChatPromptTemplate"), "use f-strings"),
     "GenerateContentConfig": "give its settings to generate, such as temperature=...",
     "function_tool": "tool",
     "AuthError": "AuthenticationError",
     "ChatAnthropic": "Anthropic",
+    **dict.fromkeys(("LLM", "ChatModel", "LanguageModel", "get_model"), _MODEL),
+    **dict.fromkeys(("set_default_model", "configure", "set_api_key", "api_key"), _MODEL),
+    **dict.fromkeys(("generate_sync", "run_sync"), "it is llmcore.sync.generate"),
+    **dict.fromkeys(("agenerate", "generate_async", "chat_completion", "invoke"), "generate"),
+    **dict.fromkeys(("streamText", "stream_generate", "stream_chat"), "stream"),
+    **dict.fromkeys(("Session", "ChatHistory", "History", "Memory"), "Conversation"),
+    **dict.fromkeys(("Retry", "RetryMiddleware", "RetryConfig", "with_retry"), "RetryPolicy"),
+    **dict.fromkeys(("cache", "Cache", "CacheMiddleware", "LLMCache"), "ResponseCache"),
+    **dict.fromkeys(("cost", "Cost", "get_cost", "track_cost"), "it is `result.cost`"),
+    **dict.fromkeys(("CostTracker", "UsageTracker", "track_usage"), "UsageHook"),
+    **dict.fromkeys(("PDF", "PDFPart", "PdfPart", "FilePart", "Document"), "DocumentPart"),
+    **dict.fromkeys(("set_verbose", "set_debug", "enable_logging", "set_log_level"), _LOG),
+    **dict.fromkeys(("logger", "logging", "debug", "verbose"), _LOG),
+    **dict.fromkeys(("Function", "FunctionTool", "StructuredTool", "function"), "tool"),
+    **dict.fromkeys(("structured", "parse", "extract", "generate_structured"), "generate_object"),
+    **dict.fromkeys(("generateObject", "with_structured_output"), "generate_object"),
+    **dict.fromkeys(("many", "gather", "generate_batch", "batch_generate", "map"), "generate_many"),
+    **dict.fromkeys(("models", "available_models"), "list_models"),
+    **dict.fromkeys(("prompt", "Prompt", "PromptTemplate", "ChatPromptTemplate"), "use f-strings"),
+    **dict.fromkeys(("speak", "tts"), "generate_speech"),
+    **dict.fromkeys(("MockModel", "MockLLM", "FakeLLM", "FakeListLLM", "FakeModel"), _FAKE),
+    **dict.fromkeys(("Semaphore", "Throttle", "Concurrency"), "ConcurrencyLimit"),
+    **dict.fromkeys(("MCPClient", "McpClient", "MCPServer", "MCPServers", "McpServers"), _MCP),
+    **dict.fromkeys(("MCPServerStdio", "McpServer", "StdioServer"), _MCP),
+    **dict.fromkeys(("MCPServerHTTP", "MCPServerStreamableHTTP", "HttpServer"), _MCP),
+    **dict.fromkeys(("to_dict", "model_dump", "dumps", "serialize"), "to_json"),
+    **dict.fromkeys(("fallback", "fallbacks", "FallbackModel", "with_fallbacks"), "Fallback"),
+    **dict.fromkeys(("SystemMessage", "UserMessage", "HumanMessage", "AIMessage"), "Message"),
+    **dict.fromkeys(("AssistantMessage", "ToolMessage", "ChatMessage"), "Message"),
 }
 """Names under which people look for others, with these, or with what to do instead."""
 

@@ -10,6 +10,7 @@ import pytest
 
 import llmcore
 import llmcore.testing
+from llmcore.lazy_names import _OTHER_NAMES
 from llmcore.names_in_modules import names_in_modules
 from scripts import write_stubs
 
@@ -53,6 +54,13 @@ def test_unknown_name_raises_attribute_error(package: ModuleType) -> None:
 def test_a_mistyped_name_is_answered_with_the_right_one(name: str, meant: str) -> None:
     with pytest.raises(AttributeError, match=f"did you mean '{meant}'"):
         getattr(llmcore, name)
+
+
+def test_what_is_meant_by_names_of_other_libraries_exists() -> None:
+    names = " ".join(names_in_modules().values()).split()
+    meant = {name for name in _OTHER_NAMES.values() if " " not in name}
+
+    assert meant <= {*names, *llmcore.__all__}
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.generation.retry import retry
+from llmcore.schema.embeddings import EmbeddingResponse
 from llmcore.schema.errors import LLMError
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.options import ResponseFormat
-from llmcore.testing import CassetteError, FakeModel, Player
+from llmcore.testing import CassetteError, FakeModel, Player, call
 
 MODEL = "openai:gpt-5.2"
 
@@ -63,6 +64,8 @@ NAMES = {
     "NONE": llmcore.Client(environ={}),
     "OPENAI": llmcore.Client.from_env(environ={"OPENAI_API_KEY": "sk-1"}),
     "_generate_many": _generate_many,
+    "call": call,
+    "VECTORS": EmbeddingResponse(provider="openai", model="m", embeddings=((0.5,),)),
 }
 
 WRONG = {
@@ -154,6 +157,24 @@ WRONG = {
     "_generate('Hi', model_settings={})": "one by one",
     "_generate('Hi', mock_response='Hi')": "FakeModel",
     "_generate_many(['Hi'], max_workers=3)": "did you mean 'concurrency'",
+    "_generate_many(['Hi'], workers=3)": "did you mean 'concurrency'",
+    "_generate_many(['Hi'], resume='a.db')": "did you mean 'resume_from'",
+    "_generate_many(['Hi'], checkpoint='a.db')": "did you mean 'resume_from'",
+    "_generate('Hi', json=True)": "response_format='json'",
+    "_generate('Hi', on_text=print)": "call llmcore.stream",
+    "sync.generate_object(MODEL, 'Hi', output=dict)": "did you mean 'schema'",
+    "OpenAI(proxy='http://x')": r"Client\(http=HttpOptions\(proxy=..., ca_file=...\)\)",
+    "OpenAI(verify=False)": r"Client\(http=HttpOptions\(proxy=..., ca_file=...\)\)",
+    "Client(proxy='http://x')": r"write http=HttpOptions\(...\), of llmcore.client.http.options",
+    "Client(retries=3)": r"generate\(model, prompt, ",
+    "Client(cache=True)": r"middleware=\[ResponseCache\(\)\]",
+    "HttpOptions(ssl_verify=False)": "ca_file",
+    "HttpOptions(timeout=3)": r"Client\(timeouts=Timeouts\(...\)\)",
+    "RateLimiter(rps=5)": "60 times as much",
+    "ResponseCache(max_age=5)": "did you mean 'ttl_s'",
+    "CostBudget(usd=1, per='day')": r"\.reset\(\)",
+    "call('look_up', city='Oslo')": "call.* it takes name, arguments, call_id",
+    "_generate('Hi', tools=[5])": "connected McpServers; got an int",
     "_generate('Hi', metadata='x')": "must map strings to strings; got a str",
     "_generate('Hi', provider_options='x')": "provider_options must be a dict by provider",
     "_generate('Hi', provider_options={'openai': 'x'})": r"provider_options\['openai'\] must be",
@@ -373,6 +394,26 @@ WRONG_NAMES = {
     "Conversation().generate_object": r"messages=\[\*chat.messages",
     "sync.OpenAI": "from llmcore import OpenAI",
     "sync.completion": "from llmcore.sync import generate",
+    "llmcore.generate_sync": "it is llmcore.sync.generate",
+    "llmcore.LLM": r'a model is "openai:gpt-5.2", or OpenAI\(api_key="..."\)',
+    "llmcore.set_api_key": r'a model is "openai:gpt-5.2", or OpenAI\(api_key="..."\)',
+    "llmcore.set_verbose": "set the variable LLMCORE_LOG=debug",
+    "llmcore.track_cost": "it is `result.cost`",
+    "llmcore.PDF": "Use `from llmcore import DocumentPart`",
+    "llmcore.FakeModel": "use `from llmcore.testing import FakeModel`",
+    "llmcore.MCPServer": "use `from llmcore.mcp import McpServers, StdioServer, HttpServer`",
+    "llmcore.Cache": "Use `from llmcore import ResponseCache`",
+    "llmcore.parse": "Use `from llmcore import generate_object`",
+    "llmcore.streamText": "Use `from llmcore import stream`",
+    "OpenAI().embedding": r"write llmcore.embed\(provider.model\('ID'\), text\)",
+    "llmcore.stream_object(MODEL, 'Hi', schema=dict).output": r"write `await result.object\(\)`",
+    "llmcore.CostBudget(usd=1).spent": "write `.spent_usd`",
+    "llmcore.CostBudget(usd=1).left": "write `.remaining_usd`",
+    "FakeModel('Hi').calls": "write `.requests`",
+    "FakeModel('Hi').generate": r"write llmcore.generate\(fake.model, prompt, client=fake.client\)",
+    "sync.McpServers": "use `from llmcore.sync.mcp import McpServers`",
+    "VECTORS.vectors": "write `.embeddings`",
+    "VECTORS.vector": "write `.embedding`",
 }
 
 

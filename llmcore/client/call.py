@@ -21,6 +21,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -65,6 +66,8 @@ _REDIRECTED = 300
 _FAILED = 400
 """The lowest status above those of redirects."""
 _WRONG_METHOD = 405
+_WITHOUT_VERSION = frozenset({"/chat/completions", "/responses", "/embeddings"})
+"""The paths of OpenAI's API where nothing stands before them."""
 _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 """Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
@@ -417,6 +420,8 @@ def _likely(route: Route, url: str, model_id: str, error: LLMError) -> str:
 
     if found := likely_model(model_id, route.provider):
         return f": did you mean {found!r}?"
+    if urlsplit(url).path in _WITHOUT_VERSION:
+        return "; most servers have their API below /v1: end base_url with it"
     has_api = "://api.openai.com/" in url or error.error_code == "model_not_found"
     if has_api or route.protocol.usual_api is None:
         return ""

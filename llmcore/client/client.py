@@ -65,6 +65,14 @@ takes_requests: Final = with_awaited_hints(
     timeout="timeouts",
     max_retries=_OF_CALLS,
     http_client="http",
+    **dict.fromkeys(
+        ("proxy", "proxies", "verify", "ca_file", "http2"),
+        "write http=HttpOptions(...), of llmcore.client.http.options",
+    ),
+    **dict.fromkeys(("retries", "retry_policy", "fallbacks"), _OF_CALLS),
+    cache="write middleware=[ResponseCache()]",
+    **dict.fromkeys(("rate_limit", "rpm"), "write middleware=[RateLimiter(...)]"),
+    **dict.fromkeys(("headers", "default_headers"), _CONFIGURE),
 )
 @with_names_of_others(
     **dict.fromkeys(

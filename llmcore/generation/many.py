@@ -31,7 +31,12 @@ Prompt: TypeAlias = Union[str, Sequence[Message]]
 Outcome: TypeAlias = Result[GenerateResult[None], LLMError]
 
 
-@with_awaited_hints(prompt="prompts", max_workers="concurrency", max_concurrency="concurrency")
+@with_awaited_hints(
+    **dict.fromkeys(("prompt", "inputs", "messages_list", "questions"), "prompts"),
+    **dict.fromkeys(("max_workers", "workers", "max_concurrency", "batch_size"), "concurrency"),
+    **dict.fromkeys(("show_progress", "progress_bar", "tqdm"), "progress"),
+    **dict.fromkeys(("resume", "checkpoint", "path", "file", "output_path"), "resume_from"),
+)
 @partial(with_settings_listed, without=frozenset({"messages", "request"}))
 async def generate_many(
     model: Model | str | None,

@@ -29,6 +29,7 @@ from llmcore.schema.content import RefusalPart, text_of
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, NoObjectGeneratedError
 from llmcore.schema.events import LLMEvent, StepStart, TextDelta
+from llmcore.schema.hints import with_names_of_others
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
@@ -49,7 +50,9 @@ _STOPPED = {
 
 
 _with_hints = with_awaited_hints(
-    **dict.fromkeys(("response_model", "output_type", "response_format", "type"), "schema")
+    **dict.fromkeys(
+        ("response_model", "output_type", "response_format", "type", "output"), "schema"
+    )
 )
 _with_settings = partial(with_settings_listed, without=frozenset({"response_format"}))
 
@@ -237,6 +240,11 @@ class _ObservedStream(StreamResult):
         return event
 
 
+@with_names_of_others(
+    **dict.fromkeys(("output", "parsed", "value"), "write `await result.object()`"),
+    **dict.fromkeys(("text_stream", "text", "usage"), "it is of `.stream`, or of `.result()`"),
+    **dict.fromkeys(("partial_stream", "partials"), "iterate over it, or `.typed_partials(type)`"),
+)
 class StreamObjectResult(Generic[_T_co]):
     """An object while it is streamed. Iterating yields partial objects as plain JSON.
 

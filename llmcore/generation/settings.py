@@ -373,7 +373,7 @@ _INSTEAD: Final = {
     **dict.fromkeys(("extra_headers", "headers"), "write http=HttpOverlay(headers=...)"),
     **dict.fromkeys(("extra_query", "query"), "write http=HttpOverlay(query=...)"),
     **dict.fromkeys(
-        ("streaming", "on_token", "on_chunk", "on_event"),
+        ("streaming", "on_token", "on_chunk", "on_event", "on_text", "on_delta"),
         "call llmcore.stream, or llmcore.sync.stream",
     ),
     **dict.fromkeys(("async_", "is_async"), "llmcore.generate is awaited; llmcore.sync blocks"),
@@ -395,7 +395,7 @@ _INSTEAD: Final = {
         ("thinking_budget", "budget_tokens"), "write reasoning=ReasoningOptions(budget_tokens=...)"
     ),
     "previous_response_id": "continue with messages=[*result.messages, Message.user(...)]",
-    **dict.fromkeys(("text", "format", "json_mode"), "write response_format='json'"),
+    **dict.fromkeys(("text", "format", "json_mode", "json"), "write response_format='json'"),
     "stream": "call llmcore.stream, or llmcore.sync.stream",
     **dict.fromkeys(
         ("n", "best_of", "candidate_count", "num_choices"), "call generate once for each response"

@@ -50,6 +50,9 @@ class McpServers:
             self._servers[_checked(name)] = made = ServerTools(ServerConnection(name, server))
             made.connection.listed = made.update
 
+    def __repr__(self) -> str:
+        return f"McpServers({', '.join(self._servers)})"
+
     @classmethod
     def from_file(cls, path: str | Path, *, approved: Mapping[str, str] | None = None) -> Self:
         """Return the servers of a file in the form of desktop clients (`mcpServers`).

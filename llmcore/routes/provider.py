@@ -41,6 +41,10 @@ _with_call_hints: Final = with_call_hints(
     default_query="query",
     model="name it by its method model('ID')",
     http_client="give it to the client: Client(http=...)",
+    **dict.fromkeys(
+        ("proxy", "proxies", "verify", "ssl_verify", "ca_bundle", "cert"),
+        "give it to the client: Client(http=HttpOptions(proxy=..., ca_file=...))",
+    ),
     **dict.fromkeys(("auth_token", "bearer_token"), "write auth=Auth.bearer(...)"),
     **dict.fromkeys(
         ("aws_access_key_id", "aws_access_key"),
@@ -83,7 +87,9 @@ _OF_MEDIA: Final = ", of llmcore.generation.media or llmcore.sync"
         ("chat", "completions", "messages", "responses"),
         "write llmcore.generate(provider.model('ID'), prompt), or llmcore.sync.generate",
     ),
-    embeddings="write llmcore.embed(provider.model('ID'), text)",
+    **dict.fromkeys(
+        ("embeddings", "embedding", "embed"), "write llmcore.embed(provider.model('ID'), text)"
+    ),
     beta="what it has in an SDK is in the methods without `beta` here",
     audio="use transcribe(provider.model('ID'), file) or generate_speech" + _OF_MEDIA,
     images="use generate_image(provider.model('ID'), prompt)" + _OF_MEDIA,

@@ -8,7 +8,7 @@ from attrs import Attribute, field
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 
 InputType: TypeAlias = Literal["query", "document"]
@@ -44,6 +44,10 @@ class EmbeddingRequest(UnaryRequest):
     """Whether the texts are queries or documents, for models that embed them differently."""
 
 
+@with_names_of_others(
+    **dict.fromkeys(("vector", "output"), "write `.embedding`"),
+    **dict.fromkeys(("vectors", "data", "values"), "write `.embeddings`"),
+)
 @readable
 @frozen(kw_only=True)
 class EmbeddingResponse(UnaryResponse):

@@ -315,7 +315,8 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
     if isinstance(value, HasDefinition):
         return value.definition
     raise InvalidRequestError(
-        "tools must be functions, ToolDefinition, CustomTool or HostedTool values, or dicts; "
+        "tools must be functions, ToolDefinition, CustomTool or HostedTool values, dicts, or "
+        "connected McpServers; "
         f"got {shown_kind(value)}"
     )
 

@@ -41,6 +41,8 @@ from llmcore.sync.streams import StreamResult as StreamResult
 
 if not TYPE_CHECKING:  # type checkers report wrong names by themselves
     _others = {"TYPE_CHECKING", "lazy_names", "background", "calls", "client"}
-    _others |= {"conversation", "iterate", "streams"}
+    _others |= {"conversation", "iterate", "streams", "mcp"}
     _names = " ".join(name for name in globals() if name[0].isalpha() and name not in _others)
-    __getattr__, __dir__, __all__ = lazy_names(__name__, {__name__: _names})
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__, {__name__: _names}, lambda: {"llmcore.sync.mcp": "McpServers"}
+    )

@@ -33,7 +33,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_names_of_others
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -50,6 +50,7 @@ class Delay:
     seconds: float
 
 
+@with_call_hints()
 def call(
     name: str, arguments: Mapping[str, JsonValue] | None = None, *, call_id: str = ""
 ) -> ToolCallPart:
@@ -65,6 +66,14 @@ Piece: TypeAlias = Union[
 FakeResponse: TypeAlias = Union[Piece, Sequence[Piece]]
 
 
+@with_names_of_others(
+    **dict.fromkeys(
+        ("generate", "stream", "invoke"),
+        "write llmcore.generate(fake.model, prompt, client=fake.client)",
+    ),
+    **dict.fromkeys(("calls", "call_args_list", "history"), "write `.requests`"),
+    call_count="write len(fake.requests)",
+)
 @with_call_hints(responses="write FakeModel('first', 'second')")
 class FakeModel:
     """A middleware that answers every request in place of a provider.

@@ -188,6 +188,25 @@ async def test_error_of_a_wrong_address_shows_it_outside_of_the_message(
     assert result.failure().message == "no"
 
 
+@pytest.mark.parametrize(
+    ("base_url", "path", "hinted"),
+    [
+        ("http://h:8000", "chat", True),
+        ("http://h:8000/", "responses", True),
+        ("http://h:8000/v1", "chat", False),
+        ("http://h:8000/openai", "chat", False),
+    ],
+)
+async def test_error_of_a_path_without_a_version_names_v1(
+    base_url: str, path: str, hinted: bool
+) -> None:
+    model = getattr(OpenAI(api_key="k", base_url=base_url), path)("m")
+    async with Client(transport=scripted((404, {}, {"error": {"message": "no"}}))) as client:
+        result = await client.generate(request(model=model, prompt="Hi"))
+
+    assert ("below /v1: end base_url with it" in str(result.failure())) == hinted
+
+
 async def test_model_that_a_server_of_responses_lacks_is_not_explained_with_chat() -> None:
     model = OpenAI(api_key="k", base_url="http://127.0.0.1:8000/v1").responses("m")
     body: dict[str, Any] = {"error": {"message": "no such model", "code": "model_not_found"}}

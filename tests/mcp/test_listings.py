@@ -3,7 +3,7 @@
 import pytest
 from attrs import frozen
 
-from llmcore.mcp import SdkServer
+from llmcore.mcp import HttpServer, McpServers, SdkServer
 from llmcore.mcp.connection import ServerConnection
 from llmcore.schema.errors import ConfigurationError
 
@@ -40,3 +40,9 @@ async def test_listing_without_end_is_refused(items: list[str]) -> None:
     with pytest.raises(ConfigurationError, match="lists more than 3 tools"):
         await connection().all_pages(list_page, "tools")
     assert len(asked) <= 4
+
+
+def test_servers_are_shown_by_their_names() -> None:
+    web = HttpServer("https://h/mcp", headers={"authorization": "secret"})
+
+    assert repr(McpServers({"files": SdkServer(None), "web": web})) == "McpServers(files, web)"

@@ -24,7 +24,13 @@ def _proxy(proxy: str | None) -> str | None:
     return None if proxy is None else checked_proxy(proxy)
 
 
-@with_call_hints(proxies="proxy", verify="write ca_file=... with the certificate to trust")
+@with_call_hints(
+    proxies="proxy",
+    **dict.fromkeys(
+        ("verify", "ssl_verify", "verify_ssl"), "write ca_file=... with the certificate to trust"
+    ),
+    **dict.fromkeys(("timeout", "timeouts"), "write Client(timeouts=Timeouts(...))"),
+)
 @frozen(kw_only=True)
 class HttpOptions:
     """Options of the HTTP connections that the client opens itself."""

@@ -10,7 +10,7 @@ from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.errors import ConfigurationError, QuotaExceededError
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_names_of_others
 from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
@@ -18,7 +18,19 @@ from llmcore.schema.usage import Usage
 _PROBE = Usage.make(input_tokens=1, output_tokens=1)
 
 
-@with_call_hints(budget="usd", max_usd="usd", limit="usd", max_cost="usd", max_budget="usd")
+@with_call_hints(
+    budget="usd",
+    max_usd="usd",
+    limit="usd",
+    max_cost="usd",
+    max_budget="usd",
+    period="call .reset() when a period begins",
+    per="call .reset() when a period begins",
+)
+@with_names_of_others(
+    **dict.fromkeys(("spent", "used", "total", "cost"), "write `.spent_usd`"),
+    **dict.fromkeys(("remaining", "left"), "write `.remaining_usd`"),
+)
 class CostBudget:
     """Adds up the cost of calls, and stops sending when the budget is spent.
 

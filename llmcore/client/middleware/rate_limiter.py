@@ -36,7 +36,12 @@ def expected_tokens(request: LLMRequest) -> int:
     return input_tokens_of(request) + (request.generation.max_tokens or 0)
 
 
-@with_call_hints(rpm="requests_per_minute", tpm="tokens_per_minute")
+@with_call_hints(
+    rpm="requests_per_minute",
+    tpm="tokens_per_minute",
+    rps="write requests_per_minute, which is 60 times as much",
+    max_concurrency="use ConcurrencyLimit(...), of llmcore.client.middleware.concurrency_limit",
+)
 @with_settings_in_repr
 class RateLimiter:
     """Delays requests to stay within a provider's limits.

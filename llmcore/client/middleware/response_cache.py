@@ -30,7 +30,9 @@ def _is_worth_keeping(response: LLMResponse) -> bool:
     return response.finish_reason.reason in _WORTH_KEEPING
 
 
-@with_call_hints(ttl="ttl_s", path="write ResponseCache(SqliteCache(path))")
+@with_call_hints(
+    ttl="ttl_s", max_age="ttl_s", expires="ttl_s", path="write ResponseCache(SqliteCache(path))"
+)
 @with_settings_in_repr
 class ResponseCache:
     """Stores complete responses and returns them for equal requests, streamed or not.
