@@ -229,10 +229,15 @@ def _completes_image(items: list[_Item], part: ImagePart, metadata: NativeObject
 
 
 def _groups(items: Sequence[_Item]) -> Iterator[list[_Item]]:
-    """Yield reasoning with the items that follow it, up to the next reasoning."""
+    """Yield reasoning with the items that follow it, up to the next reasoning.
+
+    A message without a position, which the client wrote, ends the group that it stands behind.
+    """
     group: list[_Item] = []
     for item in items:
-        if item.kind == "reasoning" and group and group[-1].kind != "reasoning":
+        behind = bool(group) and group[-1].kind != "reasoning"
+        added = item.kind == "message" and item.position is None
+        if behind and (item.kind == "reasoning" or (added and group[-1].position is not None)):
             yield group
             group = []
         group.append(item)

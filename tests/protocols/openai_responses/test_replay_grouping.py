@@ -220,6 +220,18 @@ def test_a_group_with_a_gap_goes_back_without_its_reasoning() -> None:
     }
 
 
+def test_a_text_that_the_client_adds_behind_a_call_leaves_the_group_before_it_as_it_came() -> None:
+    """Clients put a text into messages that have calls alone: it belongs to no reasoning."""
+    answer = said(reasoning("Hm."), function_call())
+    added = Message.assistant(*answer.content, "[no text]", origin=ORIGIN)
+
+    lowered = items(*answered(added))
+
+    assert lowered[:2] == items(*answered(answer))[:2]
+    assert [item["type"] for item in lowered[:2]] == ["reasoning", "function_call"]
+    assert lowered[2] == {"type": "message", "role": "assistant", "content": "[no text]"}
+
+
 def test_items_go_back_in_the_order_of_the_response() -> None:
     """Also where a later one began before the reasoning showed itself."""
     events = events_of([reasoning(), message("Hi.")])
