@@ -151,19 +151,26 @@ def _open(
     """Open *block* with whatever of its content it holds; an empty start opens none.
 
     The API's own starts hold a tool's name, the id of a result or a format. A start may hold
-    more, up to the complete block of a body that was not streamed.
+    more, up to the complete block of a body that was not streamed. A block is a union, of which
+    servers may write all members, most of them null; beside a known one, another is passed on.
     """
     if index in state.open:  # a server that does not end its blocks
         state = close(state, index, events)
-    for name, value in block.items():
-        if value is None:
-            continue
+    given = {name: value for name, value in block.items() if value is not None}
+    others: NativeObject = {}
+    for name, value in given.items():
         if name in ("text", "citation"):
             state = _DELTAS[name](state, index, {name: value}, events)
         elif name in _STARTS and isinstance(value, dict):
+            if index in state.open:
+                state = close(state, index, events)
             state = _STARTS[name](state, index, name, value, events)
         else:
-            state = open_block(state, index, Block(kind="opaque", native={name: value}))
+            others[name] = value
+    if others and len(others) == len(given):
+        return open_block(state, index, Block(kind="opaque", native=others))
+    if others:
+        events.append(ProviderEvent(METADATA_KEY, {"contentBlock": others}))
     return state
 
 

@@ -107,7 +107,7 @@ def read_fragment(native: NativeObject) -> Fragment:
     id_ = str_or_none(native.get("id"))
     custom = object_or_empty(native.get("custom"))
     function = object_or_empty(native.get("function", native))
-    is_custom = any(custom.values())
+    is_custom = bool(custom.get("name") or custom.get("input"))
     return Fragment(
         id=None if id_ == "null" else id_,
         index=index_or_none(native.get("index")),

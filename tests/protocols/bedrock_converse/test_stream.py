@@ -555,6 +555,27 @@ def test_unknown_blocks_are_kept_for_replay() -> None:
     assert response(whole(document(native))).message.content == (ProviderPart("bedrock", native),)
 
 
+@pytest.mark.parametrize(
+    "known",
+    [{"text": "Hi"}, tool_use("look", {"q": "x"}, id="a"), reasoning("Hm.", "c2ln")],
+    ids=["text", "call", "reasoning"],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_an_unknown_member_beside_a_known_one_is_passed_on(
+    known: dict[str, Any], first: bool
+) -> None:
+    """The block is read as if the other member were not there."""
+    other = {"hologram": {"format": "3d"}}
+    block = {**other, **known} if first else {**known, **other}
+    alone, both = whole(document(known)), whole(document(block))
+    passed_on = ProviderEvent("bedrock", {"contentBlock": other})
+
+    assert [e for e in both if e != passed_on][:-2] == alone[:-2]
+    assert passed_on in both
+    streams = [BEGIN, start(0, **block), stop(0), *end()]
+    assert response(streamed(streams)).message == response(both).message
+
+
 def test_a_stray_delta_of_an_open_block_is_passed_on() -> None:
     """It has no place in ours, and is not lost."""
     events = streamed([BEGIN, delta(0, text="Hi"), delta(0, sparkle=1), stop(0), *end()])

@@ -145,6 +145,10 @@ TWO_CALLS: dict[str, list[Any]] = {
         call(0, id="a", name="one", arguments=A, custom={"name": "", "input": ""}),
         call(1, id="b", name="two", arguments=B, custom={"name": "", "input": ""}),
     ],
+    "the other form of a tool beside it, with a field that is not known": [
+        call(0, id="a", name="one", arguments=A, custom={"name": "", "input": "", "new": 1}),
+        call(1, id="b", name="two", arguments=B, custom={"name": "", "input": "", "new": 1}),
+    ],
 }
 
 
