@@ -8,13 +8,13 @@ from attrs import field, frozen
 from llmcore.catalog.cost import cost_of
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import ModelInfo
-from llmcore.schema.display import readable
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.token_estimate import TokenCount, estimated_tokens
 from llmcore.schema.usage import Usage
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class RequestEstimate:
     """The tokens and the cost of a request. None is unknown."""

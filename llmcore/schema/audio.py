@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 from attrs import field
 
 from llmcore.schema.content import AudioPart
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_text
 
 Granularity: TypeAlias = Literal["segment", "word"]
@@ -64,7 +64,7 @@ class TimedText:
     """The speaker, if `diarize` was set and the provider distinguishes speakers."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class TranscriptionResponse(UnaryResponse):
     """The text of a recording."""
@@ -100,7 +100,7 @@ class SpeechRequest(UnaryRequest):
     """The language of the text, such as `en`."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class SpeechResponse(UnaryResponse):
     """A spoken text."""

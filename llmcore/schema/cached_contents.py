@@ -5,13 +5,13 @@ from datetime import datetime
 from attrs import field
 
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class CachedContent:
     """Messages, instructions and tools that a provider keeps for one model, and whose they are.

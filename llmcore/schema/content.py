@@ -17,7 +17,6 @@ from typing import (
 from attrs import evolve, field, validators
 
 from llmcore.schema import json
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import Hinted, shown_kind, with_call_hints
@@ -32,6 +31,7 @@ from llmcore.schema.json import (
     tool_arguments,
 )
 from llmcore.schema.media_sources import png_of, source_fields
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 ToolCallKind = Literal["function", "custom"]
 """`function` takes JSON arguments, `custom` one freeform string."""
@@ -45,7 +45,7 @@ def native_metadata() -> ProviderMetadata:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class Citation:
     """Where a piece of text came from.
@@ -70,7 +70,7 @@ class Citation:
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class TokenLogprob:
     """One generated token and the natural logarithm of its probability."""
@@ -88,7 +88,7 @@ class TokenLogprob:
 
 
 @with_call_hints(content="text")
-@readable
+@for_pydantic
 @frozen
 class TextPart:
     """A piece of text."""
@@ -108,7 +108,7 @@ class TextPart:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen
 class ReasoningPart:
     """The model's reasoning, with the data that must be sent back for it to continue.
@@ -132,7 +132,7 @@ def size_of(data: bytes | None) -> str:
     return f"<{len(data or b'')} bytes>"
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class _Media(metaclass=Hinted):
     """Base of media parts: exactly one of a URL (also `data:`), bytes, a local path, a file id.
@@ -215,7 +215,7 @@ def is_local(url: str) -> bool:
     base64="write ImagePart(data=base64.b64decode(...))",
     image="write ImagePart.of(...)",
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class ImagePart(_Media):
     """An image."""
@@ -247,7 +247,7 @@ class ImagePart(_Media):
     mime_type="media_type",
     base64="write AudioPart(data=base64.b64decode(...))",
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class AudioPart(_Media):
     """An audio recording."""
@@ -264,7 +264,7 @@ class AudioPart(_Media):
     mime_type="media_type",
     base64="write DocumentPart(data=base64.b64decode(...))",
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class DocumentPart(_Media):
     """A document, such as a PDF or a text file, or a video."""
@@ -288,7 +288,7 @@ def _encodes(raw: str, arguments: JsonValue) -> bool:
 
 
 @with_call_hints(args="arguments", input="arguments")
-@readable
+@for_pydantic
 @frozen
 class ToolCallPart:
     """A tool call by the model; the caller runs it unless `provider_executed` is set."""
@@ -337,7 +337,7 @@ class ToolCallPart:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen
 class RefusalPart:
     """The text with which the model declines to answer."""
@@ -349,7 +349,7 @@ class RefusalPart:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen
 class ProviderPart:
     """Native data without a neutral form that must be replayed unchanged."""
@@ -386,7 +386,7 @@ def _output_part(item: object) -> "ToolOutputPart":
 
 
 @with_call_hints(output="content", call_id="tool_call_id", tool_use_id="tool_call_id")
-@readable
+@for_pydantic
 @frozen
 class ToolResultPart:
     """The result of a tool call: text, JSON, or a tuple of parts such as images."""

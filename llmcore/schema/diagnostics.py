@@ -5,13 +5,13 @@ from typing import Literal
 
 from attrs import field
 
-from llmcore.schema.display import readable
 from llmcore.schema.frozen import frozen
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 DiagnosticAction = Literal["dropped", "changed", "added", "noted"]
 
 
-@readable
+@for_pydantic
 @frozen
 class Diagnostic:
     """One loss, change, addition or note.

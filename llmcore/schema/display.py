@@ -1,47 +1,28 @@
-"""Representations of values: a short repr, the form of rich, and a hash of all their fields."""
+"""What values show of themselves, and how they are compared: the methods of frozen classes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from attrs import NOTHING, Attribute, Factory, fields
 
-from llmcore.schema.pydantic_hooks import for_pydantic
-
 _T = TypeVar("_T")
 
-_HIDDEN: Final = frozenset({"raw"})
-"""Fields that repeat the others in a provider's own form."""
 
+def short_repr(self: Any) -> str:
+    """Return the repr of an attrs value, without fields at their default.
 
-def readable(cls: type[_T]) -> type[_T]:
-    """Give the frozen attrs class *cls* a short repr, a hash and the hooks of pydantic.
-
-    Put it above `@frozen`.
-
-    The repr leaves out fields at their default and native documents:
-
-        >>> from llmcore import Message
-        >>> Message.user("Hi")
-        Message(role='user', content=(TextPart(text='Hi'),))
-
-    Values with JSON in them hash too, so that they can be kept in sets and caches.
+    >>> from llmcore import Message
+    >>> Message.user("Hi")
+    Message(role='user', content=(TextPart(text='Hi'),))
     """
-    for name, function in (
-        ("__repr__", _repr),
-        ("__rich_repr__", _rich_repr),
-        ("__hash__", _hash),
-    ):
-        setattr(cls, name, function)
-    return for_pydantic(cls)
-
-
-def _repr(self: Any) -> str:
     shown = ", ".join(f"{name}={text}" for name, text, _ in _shown(self))
     return f"{type(self).__name__}({shown})"
 
 
-def _rich_repr(self: Any) -> Iterator[tuple[str, object]]:
+def rich_repr(self: Any) -> Iterator[tuple[str, object]]:
+    """Yield name and value of the fields in `short_repr`, as rich prints them."""
     for name, text, value in _shown(self):
         own = text == repr(value)
         yield name, value if own else _Text(text)
@@ -86,7 +67,7 @@ def _shown(self: Any) -> Iterator[tuple[str, str, object]]:
     """Yield name, text and value of each field that the repr shows."""
     for attribute in fields(type(self)):
         value = getattr(self, attribute.name)
-        if attribute.repr is False or attribute.name in _HIDDEN or _is_default(attribute, value):
+        if attribute.repr is False or _is_default(attribute, value):
             continue
         text = attribute.repr(value) if callable(attribute.repr) else repr(value)
         yield attribute.name, str(text), value
@@ -101,9 +82,36 @@ def _is_default(attribute: "Attribute[Any]", value: object) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def _hash(self: Any) -> int:
-    compared = (attribute.name for attribute in fields(type(self)) if attribute.eq)
-    return hash((type(self), *(_hashable(getattr(self, name)) for name in compared)))
+def equal(self: Any, other: object) -> Any:
+    """Return whether *other* has the same class and equal fields, without those of `eq=False`."""
+    kind = type(self)
+    if type(other) is not kind:
+        return NotImplemented
+    fields_of = _COMPARED.get(kind) or _compared(kind)
+    return fields_of(self) == fields_of(other)
+
+
+def hashed(self: Any) -> int:
+    """Return the hash of the fields that are compared; JSON in them hashes by its content.
+
+    Values can so be kept in sets and caches.
+    """
+    kind = type(self)
+    compared = (_COMPARED.get(kind) or _compared(kind))(self)
+    try:
+        return hash((kind, compared))
+    except TypeError:
+        return hash((kind, _hashable(compared)))
+
+
+_COMPARED: Final[dict[type, Callable[[Any], object]]] = {}
+"""For each class of values that were compared: returns the fields of a value by which it is."""
+
+
+def _compared(kind: type) -> Callable[[Any], object]:
+    names = [attribute.name for attribute in fields(kind) if attribute.eq]
+    _COMPARED[kind] = attrgetter(*names) if names else lambda _value: ()
+    return _COMPARED[kind]
 
 
 def _hashable(value: object) -> object:

@@ -5,10 +5,10 @@ from typing import Literal, TypeAlias
 
 from attrs import Attribute, field
 
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 
 InputType: TypeAlias = Literal["query", "document"]
@@ -48,7 +48,7 @@ class EmbeddingRequest(UnaryRequest):
     **dict.fromkeys(("vector", "output"), "write `.embedding`"),
     **dict.fromkeys(("vectors", "data", "values"), "write `.embeddings`"),
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class EmbeddingResponse(UnaryResponse):
     """The vectors of texts, in their order."""
@@ -87,7 +87,7 @@ class RankedDocument:
     """The document."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class RerankResponse(UnaryResponse):
     """Documents in the order of their scores, the best first."""

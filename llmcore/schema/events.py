@@ -31,12 +31,12 @@ from llmcore.schema.content import (
     tool_output,
 )
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.display import readable
 from llmcore.schema.errors import LLMError
 from llmcore.schema.event_base import EventBase
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_names_of_others
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain_json, tool_arguments
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.usage import RateLimitInfo, Usage
 
 if TYPE_CHECKING:  # it is made of events
@@ -104,7 +104,7 @@ class FinishReason:
         "look for events of the class TextDelta, which have `.text`",
     )
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class StreamStart(EventBase):
     """The provider accepted the request."""
@@ -130,7 +130,7 @@ class StreamStart(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen
 class StepStart(EventBase):
     """A call of the model begins; `step` counts from 0."""
@@ -145,7 +145,7 @@ class StepStart(EventBase):
     """Whether the model of `start` continues the response of the same step where it was cut."""
 
 
-@readable
+@for_pydantic
 @frozen
 class TextStart(EventBase):
     """A text segment begins."""
@@ -159,7 +159,7 @@ class TextStart(EventBase):
     """Data about the segment, such as the `phase` of the message of OpenAI's that it is in."""
 
 
-@readable
+@for_pydantic
 @frozen
 class TextDelta(EventBase):
     """More text of segment `id`."""
@@ -173,7 +173,7 @@ class TextDelta(EventBase):
     """The log probabilities of its tokens, if requested."""
 
 
-@readable
+@for_pydantic
 @frozen
 class TextEnd(EventBase):
     """A text segment is complete."""
@@ -193,7 +193,7 @@ class TextEnd(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ReasoningStart(EventBase):
     """A reasoning segment begins."""
@@ -205,7 +205,7 @@ class ReasoningStart(EventBase):
     """Data about the segment, such as whether OpenAI sends it as a summary."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ReasoningDelta(EventBase):
     """More reasoning of segment `id`."""
@@ -217,7 +217,7 @@ class ReasoningDelta(EventBase):
     """The next piece of the reasoning."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ReasoningEnd(EventBase):
     """A reasoning segment is complete, with the data that its replay needs."""
@@ -235,7 +235,7 @@ class ReasoningEnd(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ToolInputStart(EventBase):
     """The model begins to write the input of a tool; `id` is the call's id."""
@@ -253,7 +253,7 @@ class ToolInputStart(EventBase):
     """Data that belongs to the name, such as the `namespace` of OpenAI's tools."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ToolInputDelta(EventBase):
     """More of the input's text: JSON, or the raw text of a custom tool."""
@@ -265,7 +265,7 @@ class ToolInputDelta(EventBase):
     """The next piece of the arguments' text."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ToolInputEnd(EventBase):
     """The input's text is complete."""
@@ -279,7 +279,7 @@ class ToolInputEnd(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ToolCall(EventBase):
     """A complete tool call with parsed arguments.
@@ -304,7 +304,7 @@ class ToolCall(EventBase):
     """The text that `arguments` were parsed from; None where the provider sent no text."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ToolResult(EventBase):
     """A tool's result, run by the provider or by the tool loop."""
@@ -326,7 +326,7 @@ class ToolResult(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class ToolError(EventBase):
     """A tool could not be run or failed; a `ToolResult` with `is_error` follows."""
@@ -340,7 +340,7 @@ class ToolError(EventBase):
     """A sentence about the failure."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class Source(EventBase):
     """A source that the response is based on."""
@@ -358,7 +358,7 @@ class Source(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class File(EventBase):
     """A file that the model generated: an image, audio, a document."""
@@ -382,7 +382,7 @@ class File(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class StepFinish(EventBase):
     """A call of the model ended."""
@@ -396,7 +396,7 @@ class StepFinish(EventBase):
     """The tokens of the step."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class Finish(EventBase):
     """The response is complete."""
@@ -421,7 +421,7 @@ class Finish(EventBase):
     """The response of the last step; set by `llmcore.stream`, not by a client's streams."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ErrorEvent(EventBase):
     """The response failed; `error.partial` is the part that arrived."""
@@ -431,7 +431,7 @@ class ErrorEvent(EventBase):
     """The error; its `partial` is the response so far."""
 
 
-@readable
+@for_pydantic
 @frozen
 class ProviderEvent(EventBase):
     """A native event or item without a neutral form.

@@ -5,9 +5,9 @@ from datetime import datetime
 from attrs import field
 
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, size_of
-from llmcore.schema.display import readable
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 
 @frozen(kw_only=True)
@@ -24,7 +24,7 @@ class FileUpload:
     """The use of the file, for providers that ask for one; None is use in requests."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class StoredFile:
     """A file at a provider, and whose it is."""

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from attrs import field
 
 from llmcore.schema.content import ImagePart
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_text
 
 
@@ -55,7 +55,7 @@ class ImageRequest(UnaryRequest):
     """`png`, `jpeg` or `webp`."""
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class ImageResponse(UnaryResponse):
     """The images that a model made."""

@@ -17,7 +17,6 @@ from llmcore.schema.content import (
     parts_of,
     text_of,
 )
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import (
@@ -28,6 +27,7 @@ from llmcore.schema.hints import (
     with_names_of_others,
 )
 from llmcore.schema.json import ProviderMetadata, plain_metadata
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 Role = Literal["system", "user", "assistant", "tool", "developer"]
 
@@ -38,7 +38,7 @@ _OF_ANY_ROLE = _PART_TYPES - {*_ASSISTANT_ONLY, ToolResultPart}
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class Origin:
     """Which model produced a message.
@@ -74,7 +74,7 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
     **dict.fromkeys(("parts", "contents"), "write `.content`"),
     get="read its attributes, such as `.text`",
 )
-@readable
+@for_pydantic
 @frozen
 class Message(metaclass=Hinted):
     """A role and an ordered tuple of parts.

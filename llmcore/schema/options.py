@@ -20,11 +20,11 @@ from typing import (
 from attrs import field
 
 from llmcore.schema.cached_contents import CachedContent
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -103,7 +103,7 @@ ServiceTier = Literal["auto", "default", "flex", "priority"]
 @with_call_hints(
     max_output_tokens="max_tokens", max_completion_tokens="max_tokens", stop_sequences="stop"
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class GenerationOptions:
     """Sampling parameters, limits and the service tier. None uses the provider's default."""
@@ -165,7 +165,7 @@ def _optional_schema(value: JsonObject | None) -> JsonObject | None:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen
 class ResponseFormat:
     """The format of the response's text.
@@ -221,7 +221,7 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "
 @with_call_hints(
     budget="budget_tokens", max_tokens="budget_tokens", thinking_budget="budget_tokens"
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class ReasoningOptions:
     """How much the model reasons, and how much of the reasoning is shown."""
@@ -243,7 +243,7 @@ _REASONING_KINDS: Final = FieldKinds(
 
 
 @with_call_hints(enabled="write CachePolicy(mode='off'), or cache='off'")
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class CachePolicy:
     """Prompt caching.
@@ -360,7 +360,7 @@ def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class HttpOverlay:
     """Headers, query parameters and body fields that override those of the built request.

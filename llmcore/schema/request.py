@@ -7,7 +7,6 @@ from typing import Final, Generic, TypeAlias, TypeVar, Union, cast
 from attrs import field, fields_dict
 
 from llmcore.schema.content import TextPart
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
@@ -28,6 +27,7 @@ from llmcore.schema.options import (
     as_reasoning_options,
     as_response_format,
 )
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.tools import (
     ToolChoice,
     ToolChoiceInput,
@@ -121,7 +121,7 @@ def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple
     prompt="write request(model=..., prompt=...)",
     **{name: f"write request({name}=...)" for name in fields_dict(GenerationOptions)},
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class LLMRequest(Generic[Body_co]):
     """One request to a model. Change it with `evolve(request, ...)`.

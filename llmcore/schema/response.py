@@ -4,13 +4,13 @@ from attrs import field
 
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.display import readable
 from llmcore.schema.events import FinishReason, Source
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import json_hints, with_hints
 from llmcore.schema.json import JsonValue, ProviderMetadata, dumps, plain_metadata
 from llmcore.schema.messages import Message
 from llmcore.schema.notebooks import as_markdown, code
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.usage import RateLimitInfo, Usage
 
 
@@ -28,7 +28,7 @@ def _usage(given: Usage | None) -> Usage:
     logprobs="they are of each part: `.message.content[0].logprobs`",
     **json_hints("response"),
 )
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class LLMResponse:
     """The assistant's message, with its finish reason, usage and cost.

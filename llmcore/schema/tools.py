@@ -6,7 +6,6 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, Union, runtime_check
 from attrs import field
 
 from llmcore.schema.chat_form import function_of
-from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
@@ -19,6 +18,7 @@ from llmcore.schema.json import (
     plain_object,
     present,
 )
+from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.secret_names import redacted_json
 
 MAX_TOOL_NAME_LENGTH = 512
@@ -69,7 +69,7 @@ def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
 @with_call_hints(
     input_schema="parameters", schema="parameters", parameters_json_schema="parameters"
 )
-@readable
+@for_pydantic
 @frozen
 class ToolDefinition:
     """A function the model may call with JSON arguments.
@@ -95,7 +95,7 @@ class ToolDefinition:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class Grammar:
     """A grammar that a freeform tool's input must match."""
@@ -107,7 +107,7 @@ class Grammar:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen
 class CustomTool:
     """A tool whose input is one freeform string, constrained by *grammar* if given."""
@@ -138,7 +138,7 @@ HostedToolKind = Literal[
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class HostedTool:
     """A tool that the provider defines and usually runs.
@@ -322,7 +322,7 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
 
 
 @with_call_hints()
-@readable
+@for_pydantic
 @frozen
 class ToolChoice:
     """Whether the model may, must or must not call tools, or which tool it must call."""

@@ -6,10 +6,10 @@ from typing import Any, Self, TypeVar
 from attrs import field, fields
 
 from llmcore.schema.changed import changed
-from llmcore.schema.display import readable
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import json_hints, with_call_hints, with_hints
 from llmcore.schema.json import JsonValue
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 _Number = TypeVar("_Number", int, float)
 
@@ -31,7 +31,7 @@ _Number = TypeVar("_Number", int, float)
     ),
 )
 @with_call_hints(prompt_tokens="input_tokens", completion_tokens="output_tokens")
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class Usage:
     """The tokens and cost of one response, or the sum of several.
@@ -70,7 +70,7 @@ class Usage:
     service_tier: str | None = None
     """The tier that served the request, in the words of `GenerationOptions.service_tier`, which may
     differ from the one asked for; "mixed" if several added up differ. None if it was not stated."""
-    raw: JsonValue = field(default=None, eq=False)
+    raw: JsonValue = field(default=None, eq=False, repr=False)
     """The provider's own usage object."""
 
     @classmethod
@@ -207,7 +207,7 @@ def estimated_usage(known: Usage, *, input_tokens: int, output_tokens: int) -> U
 # -- limits
 
 
-@readable
+@for_pydantic
 @frozen(kw_only=True)
 class RateLimitInfo:
     """The limits and their remainders from the response's headers; None if not reported.
