@@ -243,6 +243,17 @@ def test_imports_are_absolute() -> None:
     assert offenders(relative) == []
 
 
+def test_frozen_classes_are_those_of_the_schema() -> None:
+    """Which attrs compiles no methods for: they take a third less of an import."""
+
+    def of_attrs(module: Path) -> Iterator[tuple[int, str]]:
+        for line, name in imports_of(module):
+            if name == "attrs.frozen" and name_of(module) != "llmcore/schema/frozen.py":
+                yield line, "use `from llmcore.schema.frozen import frozen`"
+
+    assert offenders(of_attrs) == []
+
+
 def test_every_folder_has_its_place_on_the_map() -> None:
     """A new folder has to state what it may import."""
     folders = {path.parent.relative_to(PACKAGE).parts[:1] for path in MODULES} - {()}

@@ -10,7 +10,7 @@ from operator import add
 from typing import Any, TypeVar
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.response_run import DelegatedRun, ResponseRun, WholeBody
 from llmcore.fronts.errors import FrontError
@@ -19,6 +19,7 @@ from llmcore.fronts.openai_chat.chunks import as_choice, joined
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.response import LLMResponse
 
 _T = TypeVar("_T")

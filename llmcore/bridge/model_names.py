@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import anyio
-from attrs import frozen
 
 from llmcore.bridge.api import Caller
 from llmcore.bridge.http.logs import log
@@ -13,6 +12,7 @@ from llmcore.bridge.model_map import ModelMap, ModelPool
 from llmcore.bridge.upstream import Upstreams
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 _LIST_FOR_S = 60.0

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.client.client import Client
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure
 from llmcore.schema.token_estimate import TokenCount

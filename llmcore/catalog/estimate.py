@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.catalog.cost import cost_of
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import ModelInfo
+from llmcore.schema.frozen import frozen
 from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.token_estimate import TokenCount, estimated_tokens

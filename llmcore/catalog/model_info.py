@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import date, time
 
-from attrs import field, frozen
+from attrs import field
+
+from llmcore.schema.frozen import frozen
 
 
 @frozen(kw_only=True)

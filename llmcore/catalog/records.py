@@ -6,10 +6,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from llmcore.catalog.model_info import Hours, LongContext, ModelInfo, Prices, Rates
 from llmcore.schema import json
+from llmcore.schema.frozen import frozen
 
 Record: TypeAlias = Mapping[str, Any]
 """A model as the file has it; models.schema.json describes it."""

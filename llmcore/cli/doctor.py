@@ -11,7 +11,6 @@ from typing import Final, Literal, TypeAlias
 from urllib.request import getproxies
 
 import anyio
-from attrs import frozen
 
 from llmcore.cli.conversation import open_store
 from llmcore.cli.program import say, shown_as
@@ -24,6 +23,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.providers import ProviderEntry
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.version import VERSION
 
 EXTRAS: Final = {

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Final, TypeAlias
 
-from attrs import frozen
-
 from llmcore.bridge.accounts.admin import GatewayBudget, gateway_budget, used
 from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
@@ -24,6 +22,7 @@ from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_config import settings_of_store
 from llmcore.cli.program import json_output, note, print_json, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, NotFoundError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, present
 
 

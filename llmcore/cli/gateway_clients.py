@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
-
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 ANY_KEY: Final = "any"

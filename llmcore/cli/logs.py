@@ -5,12 +5,12 @@ import os
 from collections.abc import Iterator, Sequence
 
 import anyio
-from attrs import frozen
 
 from llmcore.cli.conversation import open_store
 from llmcore.cli.failures import UsageError
 from llmcore.cli.program import note, print_json, say
 from llmcore.cli.sessions import describe
+from llmcore.schema.frozen import frozen
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.store import SessionStore
 

@@ -9,8 +9,6 @@ import os
 import re
 import sys
 
-from attrs import frozen
-
 from llmcore.catalog.model_names import PROVIDER_ALIASES
 from llmcore.cli.attachments import attachment, schema_of, user_object
 from llmcore.cli.failures import UsageError
@@ -25,6 +23,7 @@ from llmcore.generation.tool import Tool
 from llmcore.routes.providers import Facade, split_api
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, install_extra
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import frozen
-
 from llmcore.cli.failures import UsageError
 from llmcore.cli.program import nearest_hint
 from llmcore.client.user_folders import config_dir, write_for_owner
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.frozen import frozen
 
 KEYS: Final = {
     "model": "the model of commands that name none, such as openai:gpt-5.2",

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.client.client import Client
 from llmcore.protocols.batches import BatchItem, BatchProtocol, BatchStatus, batch_id, request_lines
@@ -29,6 +29,7 @@ from llmcore.schema import json
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError
 from llmcore.schema.files import FileUpload
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.routes.providers import model_over, split_api
 from llmcore.routes.route import route_of
 from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success

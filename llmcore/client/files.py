@@ -5,7 +5,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.client.accounts import account_at, base_url_of, check_account
 from llmcore.client.unary import UnaryCalls
@@ -19,6 +19,7 @@ from llmcore.routes.unary import UnaryRoute, messages_path, rebased
 from llmcore.schema.content import DocumentPart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile
+from llmcore.schema.frozen import frozen
 
 _PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "ocr"}
 """The purposes of files that requests refer to. Azure does not support `user_data`."""

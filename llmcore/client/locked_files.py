@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
-from attrs import frozen
+from llmcore.schema.frozen import frozen
 
 _LOCK_NAME: Final = "lock"
 

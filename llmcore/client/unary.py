@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.call import close_response, redact_error, response_error
@@ -37,6 +37,7 @@ from llmcore.routes.unary import PreparedCall, UnaryRoute
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 from llmcore.schema.result import Failure, Result, Success
 

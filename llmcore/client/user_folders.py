@@ -10,9 +10,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 
 _NAME = "llmcore"
 

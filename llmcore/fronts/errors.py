@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from attrs import asdict, field, frozen
+from attrs import asdict, field
 
 from llmcore.schema import errors
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 
 INVALID_REQUEST: Final = "invalid_request_error"
 SERVER_ERROR: Final = "server_error"

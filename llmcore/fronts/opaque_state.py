@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema import json
@@ -39,6 +39,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import field
 
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, plain_object
 
 HostedToolPolicy = Literal["native", "drop", "error", "function"]

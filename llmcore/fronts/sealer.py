@@ -12,9 +12,10 @@ import hmac
 import zlib
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema import json
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 from llmcore.schema.media_sources import decode_base64
 

@@ -7,10 +7,11 @@ that calls, their results and the tool choice can be translated in both directio
 from collections.abc import Container, Iterable
 from typing import Final, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.protocols.openai_responses.names import TOOL_NAMES
 from llmcore.protocols.tools import STRICTEST
+from llmcore.schema.frozen import frozen
 
 _RULE: Final = evolve(STRICTEST, reserved=TOOL_NAMES.reserved)
 _DIGITS: Final = 8

@@ -7,12 +7,11 @@ Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import frozen
-
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.tool_registry import ToolKind
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.tools import HostedToolKind, ToolDefinition
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union, cast
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve
 
 from llmcore.client.client import Client
 from llmcore.client.middleware.rate_limiter import RateLimiter
@@ -30,6 +30,7 @@ from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import nearest
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest, request

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, Union
 import anyio
 import anyio.to_thread
 import sniffio
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.client.loop_task import LoopTask
 from llmcore.generation.abort import AbortController, AbortSignal
@@ -21,6 +21,7 @@ from llmcore.schema import json
 from llmcore.schema.content import ToolCallPart, ToolOutputPart, ToolResultPart, tool_output
 from llmcore.schema.errors import InvalidRequestError, InvalidToolCallError, LLMError
 from llmcore.schema.events import LLMEvent, ToolError, ToolResult
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.tools import HostedTool, ToolSpec

@@ -8,13 +8,12 @@ from functools import partial
 from types import UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from attrs import frozen
-
 from llmcore.generation.annotations import description_of
 from llmcore.generation.docstrings import arguments_of
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.type_schema import Argument, arguments_type, converted, schema_of
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 if sys.version_info >= (3, 14):

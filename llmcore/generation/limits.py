@@ -10,12 +10,13 @@ returned even if it is the one that goes over a limit.
 import math
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field, fields, frozen
+from attrs import define, field, fields
 
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
 
 if TYPE_CHECKING:

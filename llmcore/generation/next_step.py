@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, Union, runtime_checkable
 
-from attrs import field, fields_dict, frozen
+from attrs import field, fields_dict
 
 from llmcore.generation.execution import AnyTool
 from llmcore.generation.results import StepResult
@@ -11,6 +11,7 @@ from llmcore.generation.setting_checks import sequence_of
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message

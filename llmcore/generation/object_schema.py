@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, get_args, get_origin
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.generation.annotations import is_record
 from llmcore.generation.json_schema import check_schema, problems
@@ -21,6 +21,7 @@ from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.type_schema import converted, is_instance, schema_of
 from llmcore.protocols.tool_schema.traverse import look_up
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 from llmcore.schema.options import ResponseFormat
 

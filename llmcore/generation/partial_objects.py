@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 import jiter
-from attrs import frozen
 
 from llmcore.schema import json
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 
 EAGER: Final = 1024

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
-from attrs import frozen
 
 from llmcore.client.client import Client
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import InvalidRequestError, LLMError, missing_extra
+from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result

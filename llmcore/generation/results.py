@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import json_hints, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.notebooks import as_markdown

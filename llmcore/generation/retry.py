@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
-from attrs import Attribute, evolve, field, frozen
+from attrs import Attribute, evolve, field
 
 from llmcore.schema.errors import (
     ConfigurationError,
@@ -19,6 +19,7 @@ from llmcore.schema.errors import (
     LLMError,
     RequestTimeoutError,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.result import Failure
 

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypedDict, get_args
 
-from attrs import evolve, field, fields_dict, frozen
+from attrs import evolve, field, fields_dict
 from attrs.validators import deep_iterable
 
 from llmcore.client.client import Client
@@ -43,6 +43,7 @@ from llmcore.generation.setting_checks import (
 from llmcore.generation.tool import Tool
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import MessageInput

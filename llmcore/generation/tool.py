@@ -11,13 +11,14 @@ A tool without `execute` is passive: its calls are returned to the caller.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Union, cast, overload
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.generation.docstrings import summary_of
 from llmcore.generation.handler import Handler, behind, handler_of, name_of, typed_handler
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import check_kind

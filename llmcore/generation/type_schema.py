@@ -17,7 +17,6 @@ from inspect import isroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
-from attrs import frozen
 
 from llmcore.generation.annotations import (
     describe,
@@ -37,6 +36,7 @@ from llmcore.generation.named_tuples import (
 )
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, plain_object, without
 
 if TYPE_CHECKING:

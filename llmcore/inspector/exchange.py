@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from llmcore.catalog.cost import response_cost
 from llmcore.folds.response import collect
@@ -33,6 +33,7 @@ from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest

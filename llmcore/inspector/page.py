@@ -13,9 +13,8 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.inspector.exchange import Document
+from llmcore.schema.frozen import frozen
 
 _PAGE: Final = Template("""<!doctype html>
 <html lang="en">

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from anyio.abc import TaskStatus
-from attrs import frozen
 
 from llmcore.generation.tool import ToolFailure
 from llmcore.mcp.failures import as_llm_error, of_status
@@ -22,6 +21,7 @@ from llmcore.schema.errors import (
     StreamError,
     missing_extra,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.version import VERSION
 

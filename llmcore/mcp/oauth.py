@@ -17,12 +17,13 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import anyio.to_thread
 from anyio.abc import SocketListener, SocketStream
-from attrs import field, frozen
+from attrs import field
 from attrs.converters import optional
 
 from llmcore.client.user_folders import write_for_owner
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, Union
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.mcp.oauth import ClientCredentials, OAuthLogin
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 
 

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.media import (
     audio_format,
@@ -60,6 +60,7 @@ from llmcore.schema.content import AudioPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

@@ -23,11 +23,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.protocol import NativeRequest
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
 
 BatchState: TypeAlias = Literal["running", "ended", "failed", "cancelled", "expired"]

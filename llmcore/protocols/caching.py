@@ -19,10 +19,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
 
-from attrs import frozen
-
 from llmcore.schema.content import CacheTtl, ContentPart, ToolResultPart, cache_ttl
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty
 from llmcore.schema.request import LLMRequest
 

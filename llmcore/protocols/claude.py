@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
-from attrs import frozen
-
 from llmcore.protocols.lowering import CONTINUE_TEXT, nearest_effort, note_continue_message
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import ReasoningOptions
 

@@ -32,13 +32,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.lowering import with_parts
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, dumps, json_or_text, present, texts
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool, ToolDefinition, ToolSpec

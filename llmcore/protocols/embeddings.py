@@ -34,7 +34,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import (
@@ -55,6 +55,7 @@ from llmcore.schema.embeddings import (
     Vector,
 )
 from llmcore.schema.errors import InvalidRequestError, StreamError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, objects
 from llmcore.schema.token_estimate import estimated_text_tokens
 from llmcore.schema.usage import Usage

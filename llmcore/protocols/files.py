@@ -30,7 +30,7 @@ from functools import partial
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.protocols.protocol import (
     NativeRequest,
@@ -44,6 +44,7 @@ from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
 
 Uploading: TypeAlias = UnaryProtocol[FileUpload, StoredFile]

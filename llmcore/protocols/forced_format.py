@@ -7,12 +7,13 @@ back into text. If a call cannot be required either, the format is described in 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

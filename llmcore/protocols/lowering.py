@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, get_args
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import media
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, NativeObject, text_or_json, without
 from llmcore.schema.messages import Message
 from llmcore.schema.options import GenerationOptions, ReasoningEffort, ServiceTier, merge_json

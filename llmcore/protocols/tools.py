@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.lowering import with_parts
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
@@ -35,6 +35,7 @@ from llmcore.schema.errors import (
     InvalidRequestError,
     UnsupportedToolChoiceError,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import MAX_DEPTH, JsonValue, parse_arguments, text_or_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec

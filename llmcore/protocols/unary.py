@@ -44,7 +44,7 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.media import MediaPart, base64_data, media_type_of
 from llmcore.protocols.protocol import (
@@ -58,6 +58,7 @@ from llmcore.schema.content import ImagePart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import ContentFilterError, LLMError, StreamError
 from llmcore.schema.files import FileUpload
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, Final, cast
 from urllib.parse import quote
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import anthropic_messages, bedrock_converse, openai_chat, openai_responses
 from llmcore.protocols.anthropic_messages import MessagesBody
@@ -43,6 +43,7 @@ from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.sigv4 import AwsCredentials, RegionOf, sigv4_of_chain, sigv4_of_environ
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import without
 from llmcore.schema.model import Model
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import anthropic_messages
 from llmcore.protocols.anthropic_messages import MessagesBody
@@ -25,6 +25,7 @@ from llmcore.routes.openai_compatible import checked_name
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import without
 from llmcore.schema.model import Model
 

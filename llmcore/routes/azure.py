@@ -18,7 +18,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.openai_chat import ChatBody
@@ -30,6 +30,7 @@ from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 
 PROVIDER: Final = "azure"

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from attrs import frozen
-
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind
 
 OPERATIONS = ("/chat/completions", "/completions", "/responses", "/messages", "/embeddings")

@@ -13,7 +13,7 @@ A provider is a `Profile`, which is data, on a class of a few lines:
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import ChatBody
@@ -25,6 +25,7 @@ from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.providers import LISTED
 from llmcore.routes.route import Route
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import ChatBody
@@ -27,6 +27,7 @@ from llmcore.routes.endpoint import BaseUrlOf, Endpoint
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 
 WORKERS_AI: Final = "cloudflare-workers-ai"

@@ -13,12 +13,13 @@ A framing cuts; it neither parses the payload nor decides whether the response i
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from attrs import field, frozen, validators
+from attrs import field, validators
 
 from llmcore.routes.aws_event_stream import EventStreamDecoder
 from llmcore.routes.json_array import JsonArrayDecoder
 from llmcore.routes.ndjson import NdjsonDecoder
 from llmcore.routes.sse import SseDecoder
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, json_or_text
 
 Frame = tuple[str, bytes]

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import anthropic_messages, openai_chat, openai_responses
 from llmcore.protocols.anthropic_messages import MessagesBody
@@ -45,6 +45,7 @@ from llmcore.routes.route import Route, layered
 from llmcore.schema.content import ContentPart, ImagePart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import without
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model

@@ -7,10 +7,11 @@ public document).
 import re
 from typing import Final, Self
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.routes.auth import CredentialSource
 from llmcore.schema import json
+from llmcore.schema.frozen import frozen
 from llmcore.version import VERSION
 
 PROVIDER: Final = "github-copilot"

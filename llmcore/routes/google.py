@@ -10,8 +10,6 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from attrs import frozen
-
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import GeminiBody
 from llmcore.routes.auth import Auth, choose_auth
@@ -20,6 +18,7 @@ from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 
 PROVIDER: Final = "google"

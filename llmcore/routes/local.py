@@ -6,7 +6,7 @@ place; `pip install 'llmcore-routes[local]'` brings the server.
 
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import Profile
@@ -14,6 +14,7 @@ from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Embedded
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 
 MAX_TOKENS = 1024

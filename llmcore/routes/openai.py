@@ -10,7 +10,7 @@ Key: OPENAI_API_KEY.
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat import ChatBody
@@ -22,6 +22,7 @@ from llmcore.routes.defaults import RouteDefaults, checked_headers
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import WebSocket
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import present
 from llmcore.schema.model import Model
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat import ChatBody
@@ -21,6 +21,7 @@ from llmcore.routes.openrouter import OpenRouter
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -12,13 +12,14 @@ Key: OPENROUTER_API_KEY.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
-from attrs import asdict, evolve, field, frozen
+from attrs import asdict, evolve, field
 
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.routes.defaults import RouteDefaults, checked_headers
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import merge_json

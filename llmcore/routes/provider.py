@@ -13,11 +13,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Final, ParamSpec, Self, TypeVar
 
-from attrs import frozen
-
 from llmcore.routes.auth import NotPickled
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import Elsewhere, with_call_hints, with_hints
 from llmcore.schema.model import Model
 

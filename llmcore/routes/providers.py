@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Final, Protocol, cast
 
-from attrs import frozen
-
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 

@@ -11,7 +11,7 @@ https://docs.voyageai.com/reference/embeddings-api, https://jina.ai/embeddings.
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import embeddings, openai_chat
 from llmcore.protocols.embeddings import EmbeddingProtocol
@@ -28,6 +28,7 @@ from llmcore.schema.embeddings import (
     RerankResponse,
 )
 from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result

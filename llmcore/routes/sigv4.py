@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final, Self
 from urllib.parse import quote, urlsplit
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.routes.auth import (
     TOKEN_TO_COME,
@@ -24,6 +24,7 @@ from llmcore.routes.auth import (
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import without
 from llmcore.schema.result import Failure, Result, Success
 

@@ -9,9 +9,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias, Union
 
-from attrs import field, frozen, validators
+from attrs import field, validators
 
 from llmcore.schema.errors import ConfigurationError, RequestTimeoutError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.options import check_kind
 

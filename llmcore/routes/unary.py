@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic
 from urllib.parse import quote
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.protocols.batches import GEMINI, MISTRAL, OPENAI, BatchProtocol, anthropic_batches
 from llmcore.protocols.protocol import (
@@ -28,6 +28,7 @@ from llmcore.routes.route import Route, layered
 from llmcore.routes.transport_spec import Http, TransportSpec, WebSocket
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.result import Failure, Result
 from llmcore.version import VERSION
 

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import anthropic_messages, gemini, openai_chat, openai_responses
 from llmcore.protocols.anthropic_messages import MessagesBody
@@ -42,6 +42,7 @@ from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.xai import grok_responses
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import without
 from llmcore.schema.model import Model
 

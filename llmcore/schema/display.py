@@ -1,4 +1,4 @@
-"""What values show of themselves, and how they are compared: the methods of frozen classes."""
+"""Methods of frozen classes: a short repr, the form of rich, equality, and a hash of all fields."""
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import signature

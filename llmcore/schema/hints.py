@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from attrs import frozen
-
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.tracebacks import is_wrong_call, remove_own_frames, wrong_call
 
 _T = TypeVar("_T")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
@@ -25,6 +25,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, parse_arguments
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse

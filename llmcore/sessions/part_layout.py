@@ -17,7 +17,7 @@ import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
@@ -34,6 +34,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 from llmcore.sessions.contract.entries import (
     EntryFileRef,

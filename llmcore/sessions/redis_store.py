@@ -15,8 +15,8 @@ from threading import Lock
 from typing import Any, Self, TypeVar
 
 import anyio.to_thread
-from attrs import frozen
 
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry

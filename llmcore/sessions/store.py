@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol, Self, TypeAlias
 
-from attrs import define, frozen
+from attrs import define
 
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind
 from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
 from llmcore.sessions.contract.entries import MessageEntry

@@ -22,9 +22,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
-from attrs import frozen
-
 from llmcore.forking import ForkSafeLock
+from llmcore.schema.frozen import frozen
 
 _T = TypeVar("_T")
 

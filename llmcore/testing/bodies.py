@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TypedDict
 
-from attrs import frozen
-
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, loads_exact
 from llmcore.testing.cassette import CassetteError
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate, pairwise
 from typing import Literal, Self, TypeAlias, Union
 
-from attrs import field, frozen, validators
+from attrs import field, validators
 
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.testing.recorded_headers import request_headers, visible_url
 
 

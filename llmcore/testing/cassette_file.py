@@ -8,10 +8,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal
 
-from attrs import asdict, field, frozen
+from attrs import asdict, field
 
 from llmcore.schema import codec
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 from llmcore.testing.bodies import pack, unpack
 from llmcore.testing.cassette import (

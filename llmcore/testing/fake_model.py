@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, Union
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
@@ -33,6 +33,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints, with_names_of_others
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model

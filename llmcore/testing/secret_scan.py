@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import quote
 
-from attrs import frozen
-
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 from llmcore.schema.secret_names import holds_credential
 from llmcore.testing.cassette import CassetteError

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TypeVar
 
 import anyio.to_thread
-from attrs import frozen
 
 from llmcore.bridge.accounts.charges import Accounts, budget_meters, gateway_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, limits_from, period_end
@@ -24,6 +23,7 @@ from llmcore.bridge.state.ledger import NANO, Ledger, Meter
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.schema.errors import LLMError, NotFoundError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, present
 
 _T = TypeVar("_T")

@@ -14,13 +14,14 @@ from calendar import monthrange
 from datetime import datetime, time, timedelta, tzinfo
 from typing import Final
 
-from attrs import asdict, evolve, field, fields_dict, frozen
+from attrs import asdict, evolve, field, fields_dict
 
 from llmcore.bridge.configuration.settings import BudgetPeriod
 from llmcore.fronts.errors import FrontError
 from llmcore.schema import json
 from llmcore.schema.codec import faults_of, from_json, to_json
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, present
 
 _ID_BYTES: Final = 5

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import price_fault
@@ -18,6 +18,7 @@ from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.generation import ChosenModel, Generation
@@ -23,6 +23,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingResponse
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import FinishReason
+from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions

@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome, posted
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import Front, front_by_id
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 if TYPE_CHECKING:

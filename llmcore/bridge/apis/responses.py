@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from attrs import evolve, frozen
+from attrs import evolve
 from msgspec.structs import replace
 
 from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome, posted
@@ -41,6 +41,7 @@ from llmcore.fronts.openai_responses.state import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError, ServerError
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage

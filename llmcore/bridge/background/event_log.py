@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import anyio
-from attrs import frozen
 
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
+from llmcore.schema.frozen import frozen
 
 MAX_LOG_BYTES: Final = 16 * 1024 * 1024
 """The most bytes of events that are kept of one response, before compression."""

@@ -21,9 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 

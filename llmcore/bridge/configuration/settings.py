@@ -10,11 +10,12 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
-from attrs import Factory, field, fields, frozen
+from attrs import Factory, field, fields
 
 from llmcore.bridge.configuration.tables import FileTables
 from llmcore.bridge.configuration.values import MOST, Values, place_of
 from llmcore.fronts.front import FRONT_IDS, KeepAlive, front_by_id
+from llmcore.schema.frozen import frozen
 
 StateBackend = Literal["sqlite", "memory", "redis", "postgres"]
 HostedTools = Literal["native", "drop", "error", "function"]

@@ -27,13 +27,14 @@ from difflib import get_close_matches
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
-from attrs import evolve, field, fields_dict, frozen
+from attrs import evolve, field, fields_dict
 from msgspec import Meta
 
 from llmcore.bridge.configuration.document import ConfigDocument, Keys
 from llmcore.catalog.model_info import Rates
 from llmcore.routes.base_url import checked_base_url
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 _Weight: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]

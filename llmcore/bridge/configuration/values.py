@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo
 
-from attrs import frozen
-
 from llmcore.bridge.configuration.document import ConfigDocument, dotted
 from llmcore.bridge.configuration.tables import TABLES
 from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 
 _T = TypeVar("_T")
 

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import cast
 
 import anyio
-from attrs import frozen
 
 from llmcore.bridge.accounts.admin import admin_operations
 from llmcore.bridge.accounts.charges import Charge
@@ -66,6 +65,7 @@ from llmcore.bridge.ui.operations import operations as ui_operations
 from llmcore.bridge.websocket.connection import SocketConnection
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 SOCKET_PATHS: tuple[str, ...] = ("/v1/responses", "/responses")

@@ -10,8 +10,6 @@ import time
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from attrs import frozen
-
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.http.asgi import (
     ASGIApp,
@@ -26,6 +24,7 @@ from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.http.responses import error_response, gateway_failed
 from llmcore.schema.errors import missing_extra
+from llmcore.schema.frozen import frozen
 from llmcore.version import VERSION
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})

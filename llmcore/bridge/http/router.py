@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
-from attrs import frozen
-
 from llmcore.fronts.errors import FrontError, method_not_allowed
+from llmcore.schema.frozen import frozen
 
 T = TypeVar("T")
 

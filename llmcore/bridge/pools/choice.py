@@ -11,9 +11,8 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.bridge.model_map import ModelPool, UpstreamModel
+from llmcore.schema.frozen import frozen
 
 _STEPS: Final = 2**64
 

@@ -8,7 +8,7 @@ known, others keep away from it.
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.configuration.settings import CoolDownSettings
 from llmcore.client.http.errors import TOO_MANY_FILES
@@ -25,6 +25,7 @@ from llmcore.schema.errors import (
     ServerError,
     StreamError,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 _LONGEST_S: Final = 3600.0

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Self, TypeAlias, TypeVar
 
 import anyio
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from msgspec.structs import replace
 
 from llmcore.bridge.http.logs import log
@@ -25,6 +25,7 @@ from llmcore.bridge.upstream_call import CallLimits
 from llmcore.fronts.errors import FrontError, overloaded
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.errors import ContentFilterError, ContextLengthError, LLMError
+from llmcore.schema.frozen import frozen
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.configuration.reading import COMPATIBLE
 from llmcore.bridge.configuration.settings import GatewaySettings
@@ -23,6 +23,7 @@ from llmcore.routes.providers import ProviderEntry
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 from llmcore.schema.options import HttpOverlay
 from llmcore.schema.result import Result

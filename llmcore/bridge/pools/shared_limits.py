@@ -16,12 +16,12 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-from attrs import frozen
 
 from llmcore.bridge.configuration.tables import UpstreamSettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.state.ledger import Increment, Ledger, Meter
 from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.schema.frozen import frozen
 
 _FULL_S: Final = 0.1
 """The time between two attempts to get a place at an upstream that is full."""

@@ -20,11 +20,12 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import define, frozen
+from attrs import define
 
 from llmcore.bridge.state.ledger import Increment, Meter, Settlement
 from llmcore.client.locked_files import HAS_LOCKS, locked_file
 from llmcore.schema import json
+from llmcore.schema.frozen import frozen
 
 _SUFFIX: Final = ".spend"
 _MAX_FILE_BYTES: Final = 1024 * 1024

@@ -16,12 +16,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.state.ledger import Increment, Ledger, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.schema.frozen import frozen
 
 LEASE_S: Final = 30.0
 _RENEWED_S: Final = 8.0

@@ -14,10 +14,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.bridge.http.logs import log
 from llmcore.fronts.front import Event, FrontWriter
+from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
 
 _TTL_S: Final = 6 * 3600.0

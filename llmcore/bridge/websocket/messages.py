@@ -15,11 +15,10 @@ https://developers.openai.com/api/docs/guides/websocket-mode, and the types of t
 import re
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty
 
 _STREAM_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")

@@ -11,7 +11,6 @@ from typing import Final
 from urllib.parse import urlencode
 
 import anyio
-from attrs import frozen
 
 from llmcore.client.http.http_transport import HttpTransport
 from llmcore.protocols.failures.errors import error_from_response
@@ -20,6 +19,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.version import VERSION
 

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.client.github.api import Reply, post
 from llmcore.client.http.http_transport import HttpTransport
 from llmcore.routes.github_credentials import LOGIN_COMMAND, PROVIDER
 from llmcore.schema.errors import AuthenticationError, LLMError, StreamError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 GITHUB_URL: Final = "https://github.com"

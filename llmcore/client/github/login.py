@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.client.user_folders import config_dir, write_for_owner
 from llmcore.routes.github_credentials import LOGIN_COMMAND, PROVIDER, CopilotAccess
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 import sniffio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.client.http.engine import HttpEngine, HttpResponse
 from llmcore.client.http.options import HttpOptions, with_version
@@ -14,6 +14,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, NetworkError
+from llmcore.schema.frozen import frozen
 
 if TYPE_CHECKING:
     from llmcore.client.http.httpx_engine import HttpxClient, HttpxTransport

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.errors import ConfigurationError, missing_extra
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
 
 

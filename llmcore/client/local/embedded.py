@@ -37,13 +37,14 @@ from types import ModuleType
 from typing import Any, Protocol, Self
 
 import anyio.to_thread
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.local import model_files
 from llmcore.client.locked_files import TemporaryFolder
 from llmcore.routes.transport_spec import Embedded
 from llmcore.schema.errors import ConfigurationError, missing_extra
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, loads
 
 _UNIX_SOCKETS = sys.platform != "win32"  # whose Python has none

@@ -21,10 +21,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from attrs import frozen
-
 from llmcore.client.user_folders import cache_dir
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 
 Report = Callable[[str], None]
 """Called with one line of progress."""

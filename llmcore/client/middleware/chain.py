@@ -16,12 +16,13 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, Union, runtime_checkable
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.client.event_stream import EventStream
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent, StreamStart
+from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Literal
 
-from attrs import define, frozen
+from attrs import define
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
@@ -22,6 +22,7 @@ from llmcore.schema.errors import (
     ServerError,
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.request import LLMRequest
 

@@ -4,7 +4,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 import anyio
-from attrs import frozen
+
+from llmcore.schema.frozen import frozen
 
 
 @frozen(kw_only=True)

@@ -4,12 +4,11 @@ import threading
 from collections import OrderedDict
 from typing import Protocol
 
-from attrs import frozen
-
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.forking import reset_after_fork
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
 
 

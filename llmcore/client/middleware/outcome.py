@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from attrs import frozen
-
 from llmcore.client.cost import FROM_CACHE
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
@@ -21,6 +19,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart
+from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success

@@ -5,7 +5,7 @@ from datetime import datetime
 from types import NoneType
 from typing import NoReturn, TypeAlias
 
-from attrs import define, frozen
+from attrs import define
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
@@ -17,6 +17,7 @@ from llmcore.client.middleware.token_bucket import TokenBucket, bucket_by_header
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest

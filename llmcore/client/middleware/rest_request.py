@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.target import ModelChoice
@@ -11,6 +11,7 @@ from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.history.clean import same_family
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse

@@ -4,11 +4,12 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.client.middleware.chain import Next
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
 
 if TYPE_CHECKING:  # a data file is behind it

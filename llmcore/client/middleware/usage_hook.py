@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from attrs import frozen
-
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.outcome import CallOutcome
@@ -11,6 +9,7 @@ from llmcore.client.middleware.pricing import Price, cost_of_call, listed_price
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage

@@ -15,13 +15,14 @@ package, 2.14.0 (`types/beta/beta_compaction_config_param`, `beta_compaction_blo
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.fronts.reading import Fields, cache_ttl_of, read
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
 from llmcore.schema.content import cached
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import objects, str_or_none
 from llmcore.schema.messages import Message
 

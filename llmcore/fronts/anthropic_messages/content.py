@@ -12,8 +12,6 @@ describes what they hold.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from attrs import frozen
-
 from llmcore.fronts.anthropic_messages.tool_changes import change_as_text
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.reading import (
@@ -40,6 +38,7 @@ from llmcore.schema.content import (
     cached,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 
 # -- reading

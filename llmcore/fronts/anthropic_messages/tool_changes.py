@@ -15,10 +15,11 @@ https://pypi.org/project/anthropic/2.14.0/ (`types/beta/beta_tool_change_*_param
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.fronts.reading import Fields
 from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty, objects, str_or_none
 
 _ADDITION: Final = "tool_addition"

@@ -14,7 +14,7 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.fronts.anthropic_messages.client_tools import client_tool
 from llmcore.fronts.anthropic_messages.tool_changes import ToolChanges
@@ -41,6 +41,7 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 

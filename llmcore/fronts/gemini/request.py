@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
-from attrs import frozen
-
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.gemini.content import camel_keys
@@ -36,6 +34,7 @@ from llmcore.protocols.gemini.names import (
 )
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import NativeObject, str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest

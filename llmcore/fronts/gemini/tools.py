@@ -13,7 +13,7 @@ https://ai.google.dev/gemini-api/docs/tools.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
@@ -30,6 +30,7 @@ from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, NativeObject, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 

@@ -12,8 +12,6 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from attrs import frozen
-
 from llmcore.fronts.hosted_calls import (
     HostedCallKind,
     executed_code,
@@ -45,6 +43,7 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty, str_or_none, text_or_json
 
 # -- messages and reasoning

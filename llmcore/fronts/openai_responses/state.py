@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_responses.calls import is_output
 from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 

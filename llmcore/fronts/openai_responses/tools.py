@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import Upstream
@@ -26,6 +26,7 @@ from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY,
 from llmcore.protocols.tools import freeform_function
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 

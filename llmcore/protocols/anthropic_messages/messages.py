@@ -13,7 +13,7 @@ next turn. Each message's blocks stand in the order of its parts.
 from collections.abc import Iterable, Sequence
 from typing import Literal, cast
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.anthropic_messages.names import (
     CALL_IDS,
@@ -54,6 +54,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest

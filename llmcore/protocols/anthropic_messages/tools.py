@@ -8,7 +8,7 @@ budget of thinking), words ask for it.
 
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CHOICES
 from llmcore.protocols.caching import cache_mark
@@ -18,6 +18,7 @@ from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, texts
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition, ToolSpec

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
@@ -64,6 +64,7 @@ from llmcore.protocols.lowering import (
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, present, without
 from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest

@@ -12,7 +12,7 @@ documents that it must convert, for Amazon Nova after anything but text.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import Block
@@ -27,6 +27,7 @@ from llmcore.protocols.caching import (
 )
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.options import CachePolicy
 
 MAX_CACHE_POINTS: Final = 4

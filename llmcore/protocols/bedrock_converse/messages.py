@@ -13,8 +13,6 @@ content").
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import (
@@ -49,6 +47,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

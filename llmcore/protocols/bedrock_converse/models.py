@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Final, Literal, Protocol
 from urllib.parse import quote
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols import claude
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
@@ -27,6 +27,7 @@ from llmcore.protocols.caching import Section
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.forced_format import FormatPlan, FormatSupport, forced_plan
 from llmcore.protocols.tool_schema import SchemaTarget
+from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
 
 Family = Literal["claude", "nova", "gpt", "gpt-oss", "mistral", "cohere", "other", "unknown"]

@@ -12,7 +12,7 @@ into `additionalModelRequestFields`, with the beta features that they need.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ConverseRules
@@ -29,6 +29,7 @@ from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest

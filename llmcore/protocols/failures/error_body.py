@@ -25,12 +25,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, NativeObject, str_or_none
 
 _DEPTH = 4

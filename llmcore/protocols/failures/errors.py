@@ -27,7 +27,7 @@ from html import unescape
 from types import MappingProxyType
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.failures.error_body import ErrorFacts, folded, read_error
 from llmcore.protocols.failures.limits import (
@@ -39,6 +39,7 @@ from llmcore.protocols.failures.limits import (
 )
 from llmcore.schema import errors, json
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, text_or_json
 
 __all__ = ["error_from_body", "error_from_response", "retry_after"]

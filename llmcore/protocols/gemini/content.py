@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from attrs import frozen
-
 from llmcore.protocols.gemini.names import METADATA_KEY, QUOTATIONS
 from llmcore.protocols.gemini.state import (
     GeminiState,
@@ -31,6 +29,7 @@ from llmcore.protocols.response_parts import Events, announce
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, ProviderEvent, ReasoningDelta, TextDelta
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     NativeObject,
     float_or_none,

@@ -16,7 +16,7 @@ import re
 from functools import lru_cache
 from typing import Final, Literal
 
-from attrs import frozen
+from llmcore.schema.frozen import frozen
 
 # -- the two services
 

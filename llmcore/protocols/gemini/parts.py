@@ -12,7 +12,7 @@ import base64
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols import media
 from llmcore.protocols.gemini.models import GeminiRules
@@ -34,6 +34,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, without
 
 # -- text and media

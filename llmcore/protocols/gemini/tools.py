@@ -11,13 +11,14 @@ that took `parameters`, a subset of OpenAPI 3.0, alone are shut down
 from collections.abc import Callable
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import freeform_function, note_function, nothing_to_call, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, present
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition

@@ -26,7 +26,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final, Self
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.protocols.history import HistoryPolicy
 from llmcore.protocols.openai_responses.names import (
@@ -37,6 +37,7 @@ from llmcore.protocols.openai_responses.names import (
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError, NotFoundError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

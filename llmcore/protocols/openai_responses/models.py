@@ -7,7 +7,7 @@ defaults are OpenAI's own.
 import re
 from typing import Final, Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import (
@@ -17,6 +17,7 @@ from llmcore.protocols.lowering import (
     FixedSampling,
     matches_model,
 )
+from llmcore.schema.frozen import frozen
 
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
 

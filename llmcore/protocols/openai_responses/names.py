@@ -9,10 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Final, Required, TypedDict
 
-from attrs import frozen
-
 from llmcore.protocols.tools import OPENAI_TOOL_NAMES, CallIdRule
 from llmcore.schema.events import FinishReasonKind
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import HostedToolKind
 

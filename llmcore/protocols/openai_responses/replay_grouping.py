@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from llmcore.protocols import media
 from llmcore.protocols.lowering import native_citations
@@ -35,6 +35,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     NativeObject,
     int_or_none,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, cast
 
-from attrs import define, frozen
+from attrs import define
 
 from llmcore.protocols.tool_schema.normalise import is_constraint, joined, merged, sentence
 from llmcore.protocols.tool_schema.rewrite import Rewriter
@@ -28,6 +28,7 @@ from llmcore.protocols.tool_schema.traverse import (
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 # -- what may stand at the root

@@ -17,7 +17,7 @@ objects that must all hold would exclude each other.
 from enum import Enum
 from typing import Literal
 
-from attrs import frozen
+from llmcore.schema.frozen import frozen
 
 
 class SchemaTarget(Enum):

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar, get_args
 
-from attrs import fields, frozen
+from attrs import fields
 
 from llmcore.schema import json
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.sessions.contract.deltas import DeltaPayload, MessageDelta
 from llmcore.sessions.contract.entries import (

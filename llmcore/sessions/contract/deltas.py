@@ -7,8 +7,9 @@ way. `delta_fold` makes them from events, `assembly` an entry from them.
 
 from typing import ClassVar, TypeAlias, Union
 
-from attrs import field, frozen
+from attrs import field
 
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, plain_object
 
 

@@ -8,9 +8,10 @@ cannot express.
 from collections.abc import Iterable
 from typing import ClassVar, Final, Literal, TypeAlias, Union, get_args
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.content import is_local
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, plain_object
 from llmcore.sessions.contract.errors import (
     ContractError,

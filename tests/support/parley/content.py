@@ -19,8 +19,6 @@ call        close, open     close, open     close, open     close, end
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from attrs import frozen
-
 from llmcore.protocols.response_parts import StreamContext, finish_events, map_finish_reason
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed
@@ -38,6 +36,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     count_or_none,
     json_or_text,

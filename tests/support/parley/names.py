@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Final, Required, TypedDict
 
-from attrs import fields, frozen
+from attrs import fields
 
 from llmcore.protocols.tools import CallIdRule, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, NativeObject
 from llmcore.schema.options import GenerationOptions
 

@@ -7,7 +7,7 @@ block is exactly one of the classes here; one of another type is `Raw`.
 
 from typing import ClassVar, TypeAlias, Union
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.anthropic_messages.contract.sources import (
     Base64Source,
@@ -21,6 +21,7 @@ from llmcore.protocols.anthropic_messages.contract.sources import (
     UrlSource,
     always,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 # -- content

@@ -7,7 +7,7 @@ Tools: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-refere
 
 from typing import ClassVar, Literal, TypeAlias, Union
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.anthropic_messages.contract.blocks import ContentBlock, TextBlock
 from llmcore.protocols.anthropic_messages.contract.sources import (
@@ -16,6 +16,7 @@ from llmcore.protocols.anthropic_messages.contract.sources import (
     Raw,
     always,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, plain_object
 
 # -- tools

@@ -17,12 +17,13 @@ stops may be missing, and a stop reason in it, after which `message_delta` may b
 from collections.abc import Iterable
 from typing import ClassVar, TypeAlias, Union
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.anthropic_messages.contract.blocks import ResponseBlock
 from llmcore.protocols.anthropic_messages.contract.sources import TextCitation, always
 from llmcore.protocols.anthropic_messages.names import BLOCK_DELTAS
 from llmcore.schema.errors import StreamError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 # -- the response

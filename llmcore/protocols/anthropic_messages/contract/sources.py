@@ -9,8 +9,9 @@ https://platform.claude.com/docs/en/build-with-claude/files.
 
 from typing import Any, ClassVar, Literal, TypeAlias, Union
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field
 
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, plain_object
 
 # -- fields
