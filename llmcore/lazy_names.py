@@ -1,6 +1,6 @@
 """Names of a package that are imported from their modules on first use.
 
-Each name stands once, in the package's table of modules. Type checkers and editors read the
+Each name is listed once, in the package's table of modules. Type checkers and editors read the
 `__init__.pyi` beside it, which `scripts/write_stubs.py` makes from the same table.
 """
 

@@ -113,7 +113,7 @@ def _removed(request: LLMRequest, name: str) -> LLMRequest:
 
 
 def _without(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return native *fields* without one, which may stand inside another (`text.verbosity`)."""
+    """Return native *fields* without one, which may be inside another (`text.verbosity`)."""
     outer, _, inner = name.partition(".")
     if inner and isinstance(fields.get(outer), dict):
         fields = {**fields, outer: _without(dict(fields[outer]), inner)}

@@ -134,7 +134,7 @@ class RelayRun(UpstreamRun):
         return b""
 
     async def keep_alive(self) -> bytes:
-        """Return a heartbeat. Only whole frames were sent, so that it stands between two."""
+        """Return a heartbeat. Only whole frames were sent, so that it comes between two."""
         self._opened = True
         return self._plan.encoding.heartbeat
 

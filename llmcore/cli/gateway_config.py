@@ -66,7 +66,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def init(args: argparse.Namespace) -> int:
-    """Write the example; only its owner can read it, since keys may come to stand in it."""
+    """Write the example; only its owner can read it, since keys may be put into it."""
     path: Path = args.file
     how = os.O_TRUNC if args.force else os.O_EXCL
     try:

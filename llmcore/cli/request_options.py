@@ -134,7 +134,7 @@ def decoded(words: str) -> str:
 
     Raises UsageError for words that are not UTF-8 either.
     """
-    lone_surrogates = re.search("[\ud800-\udfff]", words)  # stand for bytes
+    lone_surrogates = re.search("[\ud800-\udfff]", words)  # represent bytes
     try:
         return os.fsencode(words).decode() if lone_surrogates else words
     except UnicodeError as error:
@@ -148,7 +148,7 @@ def stdin_text() -> str:
         return ""
     try:
         text = sys.stdin.read()
-        text.encode()  # a lone surrogate stands for an undecodable byte
+        text.encode()  # a lone surrogate represents an undecodable byte
     except UnicodeError as error:
         message = (
             f"stdin is not {sys.stdin.encoding} text: convert it first, for example with iconv"

@@ -73,7 +73,7 @@ class UserConfig:
         return self.get("log") != "off"
 
     def model_named(self, name: str) -> str:
-        """Return the model that the alias *name* stands for; *name* if it is not an alias."""
+        """Return the model that the alias *name* represents; *name* if it is not an alias."""
         return self.values.get(f"alias.{name}", name)
 
     def template(self, name: str) -> Template:

@@ -207,7 +207,7 @@ class Client(UnaryMethods, NotPickled):
     ) -> Result[PreparedRequest[Body_co], LLMError]:
         """Return the exact native request: method, URL, headers, body, diagnostics.
 
-        Nothing is sent. Local files are read. A placeholder stands in for a token that would be
+        Nothing is sent. Local files are read. A placeholder replaces a token that would be
         fetched, and for a key that is missing, which a Diagnostic reports.
         """
         resolved = self.resolve(request)

@@ -4,7 +4,7 @@
 - `errors`: why a request has no response; `policy`: decisions where the two sides differ
 - `reading`: fields of requests by their type, addresses and data of media
 - `encoding`: events as bytes; `finishing`: finish reasons and token counts
-- `tools_as_functions`: functions that stand for tools of other kinds
+- `tools_as_functions`: functions that represent tools of other kinds
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out
 - `sealer`, `opaque_state`, `response_record`: what clients do not see of a response, carried by

@@ -1,6 +1,6 @@
 """Unwrapping a freeform tool's input while the model writes it as JSON.
 
-The function that stands for a freeform tool has one string, `input`. Its text is emitted as it
+The function that represents a freeform tool has one string, `input`. Its text is emitted as it
 arrives, in pieces cut anywhere: inside an escape, between the halves of a surrogate pair. Models
 do not always keep to the form, so other forms are accepted too: another name for the
 only field, bare text, raw line breaks and quotes inside the string.

@@ -63,7 +63,7 @@ class ShownPart:
     """Parts of the message, and how the client sees them."""
 
     parts: tuple[ContentPart, ...]
-    """More than one for an item that stands for several, such as a call with its result, and for
+    """More than one for an item that represents several, such as a call with its result, and for
     texts that the client's echo joins."""
     as_read_by_client: ContentPart | None = None
     """The part that the client's echo will be read as; None if the client does not see it, or sees

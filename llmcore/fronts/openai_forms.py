@@ -99,7 +99,7 @@ def listed_model(model: ListedModel) -> JsonObject:
 def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseFormat | None:
     """Return the response format; None for free text.
 
-    *inner* is the field of *form*, which stands at *path*, that a schema is in, with its name:
+    *inner* is the field of *form*, which is at *path*, that a schema is in, with its name:
     in Chat Completions. There a form without a schema is any JSON, else a FrontError. Clients of
     Together, Fireworks and llama.cpp's server write the schema beside the type, also of
     `json_object` (https://docs.together.ai/docs/json-mode).

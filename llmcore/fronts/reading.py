@@ -40,7 +40,7 @@ Fields = Mapping[str, Any]
 def read(body: Fields, name: str, kind: type[_T], path: str = "") -> _T | None:
     """Return a field of *body*; None if it is missing or null, FrontError for another type.
 
-    *path* is what stands before the name in messages, such as `reasoning.`.
+    *path* comes before the name in messages, such as `reasoning.`.
     """
     value = body.get(name)
     if value is None:

@@ -1,4 +1,4 @@
-"""Which function of the upstream stands for which tool of the client, and its name.
+"""Which function of the upstream represents which tool of the client, and its name.
 
 The upstream sees functions only. An entry states what a function is on the client's side, so
 that calls, their results and the tool choice can be translated in both directions.
@@ -24,7 +24,7 @@ ToolKind = Literal[
 
 @frozen(kw_only=True)
 class ToolEntry:
-    """A tool of the client, and the function that stands for it."""
+    """A tool of the client, and the function that represents it."""
 
     upstream: str
     """The function's name at the upstream."""
@@ -59,7 +59,7 @@ class ToolRegistry:
         object.__setattr__(self, "_by_identity", identity)
 
     def of_upstream(self, name: str) -> ToolEntry | None:
-        """Return the tool that the upstream's function *name* stands for."""
+        """Return the tool that the upstream's function *name* represents."""
         return self._by_upstream.get(name)
 
     def of_client(self, name: str, namespace: str | None = None) -> ToolEntry | None:

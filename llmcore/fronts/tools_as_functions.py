@@ -1,4 +1,4 @@
-"""Tools that are not functions, as the functions that stand for them at other upstreams.
+"""Tools that are not functions, as the functions that represent them at other upstreams.
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools-apply-patch,
 .../tools-shell, .../tools-local-shell, .../tools-tool-search, .../tools-computer-use.

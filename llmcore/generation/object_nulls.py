@@ -1,4 +1,4 @@
-"""Removes nulls that stand for absent properties.
+"""Removes nulls that represent absent properties.
 
 Strict structured output requires all properties, so optional ones are sent as nullable. Where the
 caller's schema does not allow null, a null in the response is removed:

@@ -101,7 +101,7 @@ class BlockState(msgspec.Struct, frozen=True, kw_only=True):
     called: bool = False
     """Whether the caller has to run a tool."""
     format_called: bool = False
-    """Whether a call stood for the response."""
+    """Whether a call represented the response."""
 
 
 _State = TypeVar("_State", bound=BlockState)
@@ -157,7 +157,7 @@ def start_call(
 
     *given* is the input that came with the start; *executed* is True if the provider runs the tool;
     *metadata* is that of the start.
-    Emits the start of the call, or of a text where the call stands for the response. A missing or
+    Emits the start of the call, or of a text where the call represents the response. A missing or
     repeated *id_* is replaced by one of ours.
     """
     name, context = str_or_none(call.get("name")) or "", state.context
@@ -223,7 +223,7 @@ def end_call(block: Block, events: Events, metadata_key: str, known: frozenset[s
 
 
 def end_format_call(block: Block, events: Events) -> None:
-    """Emit the end of a call that stood for the response, as the end of a text."""
+    """Emit the end of a call that represented the response, as the end of a text."""
     text = _buffered_input(block)
     if block.properties:
         text = with_own_names(text, block.properties)

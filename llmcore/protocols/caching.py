@@ -35,7 +35,7 @@ Position: TypeAlias = tuple[int, int, int]
 
 @frozen
 class CacheCandidate:
-    """A tool, a text or a block: a place where a breakpoint may stand."""
+    """A tool, a text or a block: a place where a breakpoint may be."""
 
     position: Position
     path: str
@@ -141,7 +141,7 @@ def _ordered(
 def _with_lifetimes(
     chosen: dict[Position, CacheTtl | None], limits: CacheLimits, preferred: CacheTtl
 ) -> dict[Position, CacheTtl]:
-    """Return *chosen* with lifetimes for the automatic ones: the longer-lived stand first."""
+    """Return *chosen* with lifetimes for the automatic ones: the longer-lived are first."""
     lifetimes: dict[Position, CacheTtl] = {}
     given = list(chosen.values())
     for number, (position, ttl) in enumerate(chosen.items()):

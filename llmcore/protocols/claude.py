@@ -353,7 +353,7 @@ def remove_trailing_thinking(
 ) -> None:
     """Remove the thinking that *content*, that of the last message, ends with.
 
-    The API refuses it. It stands there where what followed it was left out.
+    The API refuses it. It is the last where what followed it was left out.
     """
     while content and is_thinking(content[-1]):
         content.pop()

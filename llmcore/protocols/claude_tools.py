@@ -22,7 +22,7 @@ the calls in the history) and put back in the response, as names of tools are:
     {"filter[id]": 1}  --request-->  {"filter_id_": 1}  --response-->  {"filter[id]": 1}
 
 The replacement depends on the names of the tool alone, so that the same tools give the same bytes.
-The tool that stands for the response (`forced_format`) is one like all others. The API looks at the
+The tool that represents the response (`forced_format`) is one like all others. The API looks at the
 names of the outermost object only. Source:
 https://github.com/anthropics/claude-code/issues/79418.
 """
@@ -195,7 +195,7 @@ def own_properties(request: LLMRequest, plan: FormatPlan) -> dict[str, Names]:
 
 
 def _replaced_in_format(plan: FormatPlan) -> Names:
-    """Return what is sent for each name in the schema of the tool that stands for the response."""
+    """Return what is sent for each name in the schema of the tool that represents the response."""
     names = plan.projected.schema.get("properties")
     return _replacements(names) if plan.by == "tool" and isinstance(names, Mapping) else {}
 
@@ -239,7 +239,7 @@ def fit_properties(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
 
 
 def fit_format(plan: FormatPlan, diagnostics: Diagnostics) -> FormatPlan:
-    """Return *plan* with names that the API accepts in the tool that stands for the response."""
+    """Return *plan* with names that the API accepts in the tool that represents the response."""
     replaced = _replaced_in_format(plan)
     if not replaced:
         return plan

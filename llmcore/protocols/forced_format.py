@@ -99,7 +99,7 @@ def with_description(schema: JsonObject, response_format: ResponseFormat) -> Jso
 
 
 def format_tool(request: LLMRequest) -> str:
-    """Return the name of the tool that stands for the response, which no tool of *request* has."""
+    """Return the name of the tool that represents the response, which no tool of *request* has."""
     name = "structured_answer"
     taken = {getattr(tool, "name", None) for tool in request.tools}
     while name in taken:
@@ -173,7 +173,7 @@ def words_of_json_mode(parts: Iterable[ContentPart], diagnostics: Diagnostics) -
 
 @frozen(kw_only=True)
 class ForcedFormat:
-    """How a body asks for the shape of the response, at an API where a call may stand for it."""
+    """How a body asks for the shape of the response, at an API where a call may represent it."""
 
     schema: JsonObject | None = None
     """The schema that the API itself enforces."""

@@ -191,7 +191,7 @@ def matches_model(pattern: str, model: str) -> bool:
 
 
 SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
-"""Stands for the thought signature of a call that a Gemini model did not make.
+"""Sent as the thought signature of a call that a Gemini model did not make.
 
 Source: https://ai.google.dev/gemini-api/docs/thought-signatures (FAQs), read November 2026.
 """

@@ -41,7 +41,7 @@ FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 """The `id` of a framing."""
 
 ApiFamily = Literal["openai", "anthropic", "google", "bedrock"]
-"""The vendor whose other operations stand beside an API, at other servers of it too: lists of
+"""The vendor whose other operations are beside an API, at other servers of it too: lists of
 models, embeddings, images, audio, files, batches."""
 
 Frame: TypeAlias = tuple[str, bytes]
@@ -189,7 +189,7 @@ class StreamMachine(Generic[Event, State]):
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None: all are stepped through."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None
-    """Where the response stood at its last event, for servers that can stream the rest of it
+    """Where the response was at its last event, for servers that can stream the rest of it
     again; kept in the `provider_metadata` of what a cut stream leaves."""
     resume: Callable[[ProviderMetadata], ResumeRequest] | None = None
     """The request that goes on from such a cursor, in the very same state. Raises
@@ -221,7 +221,7 @@ class Protocol(Generic[Body_co, Event, State]):
     reranks: bool = False
     """Whether some of its servers rank documents, beside it."""
     metadata_key: str
-    """Under which key of `provider_metadata` and `provider_options` its own data stands."""
+    """Under which key of `provider_metadata` and `provider_options` its own data is."""
     body: BodyBuilder[Body_co]
     stream: StreamMachine[Event, State]
     whole: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]

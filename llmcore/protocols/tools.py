@@ -9,7 +9,7 @@ same input gives the same output in every process (prompt caches depend on it), 
 ids stay two ids, because what is cut off lives on in a hash.
 
 A name that the API takes is sent unchanged. Any other is replaced in the request, everywhere it
-stands (tools, the tool choice, calls and results of the history), and put back in the response:
+is (tools, the tool choice, calls and results of the history), and put back in the response:
 
     get.weather/v2  --request-->  get_weather_v2  --answer-->  get.weather/v2
 
@@ -362,7 +362,7 @@ def _note(name: str, sent: str, path: str) -> Diagnostic:
 
 
 def _names(request: LLMRequest) -> dict[str, str]:
-    """Return every name of a caller's tool in *request*, with the path where it first stands."""
+    """Return every name of a caller's tool in *request*, with the path where it is first."""
     names: dict[str, str] = {}
     for index, tool in enumerate(request.tools):
         if not isinstance(tool, HostedTool):

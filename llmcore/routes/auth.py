@@ -33,7 +33,7 @@ class AuthContext:
     """The placeholder for a missing key."""
 
     def without_key(self) -> "AuthContext":
-        """Return the context in which a placeholder stands in for the key."""
+        """Return the context in which a placeholder replaces the key."""
         return evolve(self, missing_key=KEY_PLACEHOLDER)
 
 
@@ -42,10 +42,10 @@ UNUSABLE_KEY: Final = "unusable-api-key"
 """Error codes of an AuthenticationError that is raised before anything is sent."""
 
 KEY_PLACEHOLDER: Final = "[no API key]"
-"""Stands in for the key in a request that is shown without one."""
+"""Replaces the key in a request that is shown without one."""
 
 TOKEN_TO_COME: Final = "[fetched when sent]"  # noqa: S105
-"""Stands in for `AuthContext.token` in a request that is shown, for which none is fetched."""
+"""Replaces `AuthContext.token` in a request that is shown, for which none is fetched."""
 
 
 @frozen

@@ -180,7 +180,7 @@ def _address(name: str, source: str) -> str:
 
 
 def _below(base_url: str, *, dated: bool) -> str:
-    """Return the URL that operations stand below, for any URL that Azure shows of a resource.
+    """Return the URL that operations are below, for any URL that Azure shows of a resource.
 
     Those are its endpoint, `.../openai`, `.../openai/v1`, Foundry's `.../models`, a deployment's
     and its operation's. The URL of a gateway, which has another path, is not changed.

@@ -50,7 +50,7 @@ UPSTREAMS: Final[Mapping[str, str]] = {
     "xai": "grok/v1",
     WORKERS_AI: "workers-ai/v1",
 }
-"""The path in a gateway's URL that stands for a provider's base URL."""
+"""The path in a gateway's URL that represents a provider's base URL."""
 
 _WORKERS_DIALECT: Final = evolve(COMPATIBLE, null_content=False)
 """A null beside calls is an error. Source: https://github.com/we-promise/sure/pull/467."""

@@ -96,7 +96,7 @@ class Endpoint:
 def _leads_up(path: str) -> bool:
     """Return whether *path* has a segment by which it is another one than it seems to be.
 
-    Ids of models, files and responses stand in paths, and may come from a program's own users.
+    Ids of models, files and responses are in paths, and may come from a program's own users.
     """
     return not {".", ".."}.isdisjoint(path.partition("?")[0].split("/"))
 

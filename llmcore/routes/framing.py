@@ -60,7 +60,7 @@ class Framing:
     decoder: Callable[[int], FrameDecoder]
     """Makes the decoder of one response, given `max_frame_bytes`."""
     named: bool = False
-    """Whether a frame's kind stands in its name, and not in its payload too."""
+    """Whether a frame's kind is in its name, and not in its payload too."""
     max_frame_bytes: int = field(default=MAX_FRAME_BYTES, validator=validators.gt(0))
     """A frame over this many bytes is a StreamError, even while it is incomplete."""
 
@@ -71,7 +71,7 @@ class Framing:
     def native(self, frame: Frame) -> JsonValue:
         """Return *frame* as the JSON that it holds, or as text where it holds none.
 
-        A frame whose kind stands only in its name, as in an AWS event stream, is an object of that
+        A frame whose kind is only in its name, as in an AWS event stream, is an object of that
         one name.
         """
         name, payload = frame

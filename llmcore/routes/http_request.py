@@ -148,7 +148,7 @@ def sendable(
 ) -> Result[HttpRequest, LLMError]:
     """Return *request* if HTTP can carry its headers (RFC 9110, 5), else an InvalidRequestError.
 
-    It names the header and never its value. Those that stand in *checked*, too, are good.
+    It names the header and never its value. Those that are in *checked*, too, are good.
     """
     for name, value in request.headers.items():
         fault = None if checked.get(name) is value else _fault(name, value)

@@ -31,7 +31,7 @@ _CR, _LF = ord("\r"), ord("\n")
 """Integers, for `b"\\r" in chunk` raises and clears an exception inside: 7 times slower."""
 
 _Form: TypeAlias = tuple[str, bytes, bytes, bytes]
-"""The name of events, what stands before the data of the first, between two, and after the last."""
+"""The name of events, what is before the data of the first, between two, and after the last."""
 
 
 @define(eq=False)

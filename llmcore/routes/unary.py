@@ -70,7 +70,7 @@ class UnaryRoute(Generic[Request, Response_co]):
     ) -> "UnaryRoute[Request, Response_co]":
         """Return the route of *protocol* at the provider of *route*, configured alike.
 
-        *base_url* replaces that of *route*, for operations that stand elsewhere.
+        *base_url* replaces that of *route*, for operations that are elsewhere.
         """
         over_http = Http() if isinstance(route.transport, WebSocket) else route.transport
         return UnaryRoute(

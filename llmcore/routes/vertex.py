@@ -98,7 +98,7 @@ class Vertex(ConfigurableProvider):
         Without `project` and `location` they are GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION
         (or `global`) when a request is prepared. `api_key` is a key of express mode, which has
         neither; `service_account_file` is the path of a key file: give one of these two or
-        `auth`. A `base_url` stands for all before `/publishers`.
+        `auth`. A `base_url` replaces all before `/publishers`.
         """
         if api_key is not None and (project is not None or location is not None):
             raise ConfigurationError("api_key is for express mode, without project and location")

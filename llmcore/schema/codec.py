@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 def to_json(value: object, as_type: Any = None) -> JsonValue:
     """Return *value* as JSON data: dicts, lists and scalars.
 
-    Events, content parts, tools and errors carry their `type` also when they stand alone;
+    Events, content parts, tools and errors carry their `type` also when they are alone;
     give *as_type* for anything else whose declared type is not its class.
     """
     declared = as_type or _union_of(type(value)) or type(value)

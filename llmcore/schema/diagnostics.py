@@ -47,7 +47,7 @@ class Diagnostics:
         self._above = above
         self.entries: list[Diagnostic] = [] if above is None else above.entries
         self.places: dict[int, str] = {} if above is None else above.places
-        """The positions in the request of parts that stand elsewhere now, by their `id()`."""
+        """The positions in the request of parts that are elsewhere now, by their `id()`."""
 
     @property
     def path(self) -> str:

@@ -359,7 +359,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def objects_or_one(value: Any) -> list[dict[str, Any]]:
-    """Return the objects of a list, or an object that stands by itself."""
+    """Return the objects of a list, or an object that is by itself."""
     return [value] if isinstance(value, dict) else objects(value)
 
 

@@ -229,7 +229,7 @@ def request(
 
     Give `prompt` (one user message) or `messages`, not both. Without a model, the client uses the
     newest model of its default provider. The generation options are arguments of their own;
-    alternatively give all of them as `generation=GenerationOptions(...)`. Words stand for the
+    alternatively give all of them as `generation=GenerationOptions(...)`. Words represent the
     commonest values: `tool_choice="required"`, `response_format="json"`, `reasoning="high"`,
     `cache="off"`.
     Raises InvalidRequestError for contradictory arguments.

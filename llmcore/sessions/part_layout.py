@@ -4,8 +4,8 @@ A layout has one item per content part, in order:
 
 - null: the next entry part, as it reads by itself (`plain_part`)
 - `{"set": {...}}`: the same, with other fields (JSON of the content part); of a tool result
-  `content` is the layout of its parts, and `wrapped` states that its object stands for `value`
-- `{"whole": {...}}`: a content part that no entry part stands for
+  `content` is the layout of its parts, and `wrapped` states that its object represents `value`
+- `{"whole": {...}}`: a content part that no entry part represents
 
 so that entry parts and layout together are exactly the content parts. No layout at all is
 one of nulls. Whoever does not know layouts reads the entry parts, and has all that the

@@ -11,7 +11,7 @@ from llmcore.schema.json import JsonValue
 from llmcore.schema.secret_names import holds_credential
 from llmcore.testing.cassette import CassetteError
 
-# A key begins where nothing of its alphabet stands before it, unless that belongs to an
+# A key begins where nothing of its alphabet is before it, unless that belongs to an
 # escape: so the inside of a long base64 blob (an encrypted thought, an image) never counts as one.
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 SHAPES = {
@@ -125,7 +125,7 @@ def _found_in(text: str, values: Mapping[str, str], not_secret: Collection[str])
 
 
 def _stands_alone(value: str, text: str) -> bool:
-    """Return whether *value* stands in *text* as a word of its own."""
+    """Return whether *value* is in *text* as a word of its own."""
     return re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", text) is not None
 
 

@@ -28,7 +28,7 @@ class RecordedTest(NamedTuple):
     """A test that has a cassette, with the settings of its module and its marks."""
 
     test_id: str
-    """The test's name as it stands in file names: `streams-text`."""
+    """The test's name as it is in file names: `streams-text`."""
     name: str
     """The cassette's name: its path below the cassette directory, without `.json`."""
     node_id: str

@@ -1,7 +1,7 @@
 """The gateway's settings, as values: what each is called, its default, and its bounds.
 
 A setting has the name of its variable without `OPENBRIDGE_`; `values.SECTIONS` states where it
-stands in the file.
+is in the file.
 """
 
 import ipaddress

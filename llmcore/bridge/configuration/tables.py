@@ -16,7 +16,7 @@
     [prices]
     "vllm/qwen3-32b" = { input = 0.1, output = 0.3 }
 
-Targets stand in the order in which they are tried; those of a list within the list are of one rank
+Targets are in the order in which they are tried; those of a list within the list are of one rank
 and share its requests by their weights. Values are checked by `msgspec.convert`.
 """
 

@@ -32,7 +32,7 @@ _KEY: Final = "OPENBRIDGE_KEY_OF_UPSTREAM"
 """The variable from which a compatible server's key is read; it is never in an environment."""
 _BASE_URL: Final = "OPENBRIDGE_BASE_URL_OF_UPSTREAM"
 _LATER: Final = "[read when a request is sent]"
-"""Stands in for a key where its presence is checked."""
+"""Replaces a key where its presence is checked."""
 
 
 def upstreams_from(
@@ -108,7 +108,7 @@ class UpstreamSource:
 def _sign(
     auth: Auth, variable: str, key: RotatingKey, request: HttpRequest, context: AuthContext
 ) -> Result[HttpRequest, LLMError]:
-    """Sign as *auth* does, with the key as if it stood in its variable."""
+    """Sign as *auth* does, with the key as if it were in its variable."""
     text = key.current if context.shown else context.token
     environ = {**context.environ, variable: text or ""}
     return auth.sign(request, evolve(context, environ=environ))

@@ -2,7 +2,7 @@
 
 Documents, read November 2026: https://platform.claude.com/docs/en/api/messages and
 https://platform.claude.com/docs/en/build-with-claude/streaming; others are linked where their rules
-stand.
+are.
 
 In reading order. Requests: `request` (settings), `messages`, `content`, `hosted` (tools that a
 provider ran, both ways), `compaction` (summaries, both ways), `tools`, `client_tools`,

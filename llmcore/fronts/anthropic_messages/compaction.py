@@ -6,8 +6,8 @@
     {"messages": [{"role": "assistant", "content": [                   which goes on in its place
         {"type": "compaction", "content": "The user wants ..."}]}, ...]}
 
-What stands before such a block is ignored by the API, so that clients may still send it. A block
-without content is a compaction that failed, and stands for nothing. Sources, read November 2026:
+What is before such a block is ignored by the API, so that clients may still send it. A block
+without content is a compaction that failed, and represents nothing. Sources, read November 2026:
 https://platform.claude.com/docs/en/build-with-claude/compaction and its pages, and the `anthropic`
 package, 2.14.0 (`types/beta/beta_compaction_config_param`, `beta_compaction_block_param`).
 """

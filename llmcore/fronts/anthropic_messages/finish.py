@@ -115,7 +115,7 @@ def usage_fields(
 ) -> dict[str, Any]:
     """Return the token counts of the whole message; those of Anthropic's responses unchanged.
 
-    Where the end counts no input, the counts of the beginning stand: clients take those of the
+    Where the end counts no input, the counts of the beginning are kept: clients take those of the
     `message_delta` for the better ones.
     """
     counts = token_counts(usage)

@@ -77,7 +77,7 @@ from llmcore.schema.events import (
 from llmcore.schema.json import JsonObject, object_or_empty, present, str_or_none
 
 _PLACE: Final = frozenset({"id", "part", "index"})
-"""Metadata that only states where a part stood among the items of a response. OpenAI takes
+"""Metadata that only states where a part was among the items of a response. OpenAI takes
 encrypted thinking back with the items after it alone; without thinking, the places can be left
 out."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
@@ -299,7 +299,7 @@ class MessagesWriter(FrontWriter):
         self._diagnostics.at(f"content[{self._blocks.index}]").changed("content-not-shown", why)
         self._show(self._record.part_of(event), None)
 
-    # -- what stands alone
+    # -- events by themselves
 
     def _on_file(self, event: File) -> None:
         self._not_shown(f"a file of the type {event.media_type}", event)

@@ -6,7 +6,7 @@
     {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "read"}}
 
 The first is what a search of the client's own found; the others are blocks of system messages, or
-stand in the `tool_changes` of a compaction of the messages that had them.
+are in the `tool_changes` of a compaction of the messages that had them.
 Sources, read November 2026:
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool,
 https://pypi.org/project/anthropic/2.14.0/ (`types/beta/beta_tool_change_*_param.py`).

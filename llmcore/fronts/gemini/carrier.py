@@ -22,7 +22,7 @@ from llmcore.schema.json import NativeObject
 from llmcore.schema.media_sources import decode_base64
 
 _SKIPPING: Final = (SKIP_SIGNATURE, "context_engineering_is_the_way_to_go")
-"""Stand for the signature of a call that another model made: they hold no state.
+"""Placeholders for the signature of a call that another model made: they hold no state.
 Source: https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ), read November 2026."""
 
 _SKIPPING_BYTES: Final = tuple(word.encode() for word in _SKIPPING)

@@ -13,7 +13,7 @@
     {"predictions": [{"embeddings": {"values": [0.1], "statistics": {"truncated": false}}}]}
 
 The second is what client libraries send to the Gemini API, the others to Vertex AI, where the
-settings of the first two may stand in `embedContentConfig`. Sources, read November 2026:
+settings of the first two may be in `embedContentConfig`. Sources, read November 2026:
 https://ai.google.dev/api/embeddings, https://docs.cloud.google.com/vertex-ai/generative-ai/docs/
 model-reference/text-embeddings-api, and the `google-genai` package, 3.6.1 (`models`).
 """
@@ -42,7 +42,7 @@ _LISTS: Final[Mapping[str, str]] = {
 EMBEDDING_METHODS: Final = tuple(_LISTS)
 
 _Entry: TypeAlias = tuple[str, NativeObject]
-"""Where a text stands in the body, and its fields there, with settings for all texts."""
+"""Where a text is in the body, and its fields there, with settings for all texts."""
 
 _INPUT_TYPES: Final[Mapping[object, InputType]] = {name: kind for kind, name in TASK_TYPES.items()}
 _NOT_SETTINGS: Final = ("model", "content")

@@ -115,7 +115,7 @@ def encoding(request: ClientRequest) -> StreamEncoding:
 
 
 _BLANK: Final = b"\n"
-"""The only bytes that may stand between events: `google-genai` rejects comments."""
+"""The only bytes that may come between events: `google-genai` rejects comments."""
 
 
 _NEWEST_CLIENT: Final = "google-genai-sdk/"
@@ -124,7 +124,7 @@ _NEWEST_CLIENT: Final = "google-genai-sdk/"
 Google's other clients for JavaScript are older, or copies of the older one: `genai-js/0.24.1`
 (`@google/generative-ai`, which LangChain and n8n contain), `genkit-node/1.42.0 gl-node/20.20.2`,
 `gl-js/2.3.0 fire/2.3.0` (Firebase). They read no event after anything else than an event, so that
-nothing may stand between events, and raise the end of a stream that they cannot read as an event.
+nothing may come between events, and raise the end of a stream that they cannot read as an event.
 """
 _READS_BARE_ERRORS: Final = re.compile(rf"{_NEWEST_CLIENT}[12]\..* gl-node")
 """Of the Gen AI SDKs, those that raise a stream's error only where it comes without `data:`.

@@ -268,7 +268,7 @@ class GeminiWriter(FrontWriter):
             result = {"outcome": outcome, "output": printed(event.content)}
             self._write({"codeExecutionResult": result})
 
-    # -- what stands alone
+    # -- events by themselves
 
     def _on_file(self, event: File) -> None:
         native, part = file_part(event, native=self._native), self._part(event)

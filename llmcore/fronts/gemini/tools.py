@@ -199,7 +199,7 @@ _PLACED: Final = ("web_search", "maps")
 def json_schema(schema: object) -> NativeObject:
     """Return a `Schema` of the API, a subset of OpenAPI 3.0, as JSON Schema.
 
-    Types come in upper case, and 64-bit integers as text. `nullable` stands: all protocols read it.
+    Types are in upper case, 64-bit integers are text. `nullable` is kept: all protocols read it.
     """
     native = camel_keys(schema)
     converted: NativeObject = {}

@@ -135,5 +135,5 @@ class CallWriter:
 
 
 def _escaped(text: str) -> str:
-    """Return *text* as it stands between the quotes of JSON."""
+    """Return *text* as it is between the quotes of JSON."""
     return json.dumps(text).decode()[1:-1]

@@ -114,7 +114,7 @@ class ResponseParts:
         self._advance()
 
     def _advance(self) -> None:
-        """Move parts that no open segment stands before into the response."""
+        """Move parts that no open segment precedes into the response."""
         for key, shown in list(self._begun.items()):
             if shown is None:
                 return

@@ -211,7 +211,7 @@ class ChatWriter(FrontWriter):
             self._parts.end(("reasoning", event.id), _shown(event) if kept else None)
             self._thinking.end(event)
 
-    # -- calls, and what stands alone
+    # -- calls, and events by themselves
 
     def _on_tool_input_start(self, event: ToolInputStart) -> None:
         self._parts.begin(("tool", event.id))

@@ -109,7 +109,7 @@ def call_item(
 ) -> Item | None:
     """Return the item of a call whose function got the input *text*.
 
-    A function that stands for no tool of the client's is a function call under its own name.
+    A function that represents no tool of the client's is a function call under its own name.
     None for input that the tool's item cannot hold.
     """
     entry = entry or ToolEntry(upstream=name, kind="function", name=name)

@@ -4,7 +4,7 @@ A request whose input ends with a `compaction_trigger` asks for one `compaction`
 response. OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item
 carries sealed; where the item comes back, the summary takes its place. `POST /responses/compact`
 becomes such a request, and answered in a form of its own: the users' messages, unchanged, and the
-item that stands for all else. Sources, read November 2026:
+item that represents all else. Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/responses,
 https://developers.openai.com/api/reference/resources/responses/methods/compact.
 """

@@ -31,7 +31,7 @@ class EventWriter:
     def __init__(self, new_id: NewId, record: ResponseRecord, diagnostics: Diagnostics) -> None:
         self.new_id = new_id
         self.record = record
-        """The parts that the items stand for."""
+        """The parts that the items represent."""
         self.diagnostics = diagnostics
         self.sequence = 0
         """The number of the next event."""

@@ -292,7 +292,7 @@ def hosted_item(
 
 
 def native_item(event: ToolCall | ToolResult) -> Mapping[str, Any]:
-    """Return the item of an upstream of the same API that *event* stands for, or an empty one.
+    """Return the item of an upstream of the same API that *event* represents, or an empty one.
 
     A search of X that xAI ran has the type of a call that clients would run.
     """

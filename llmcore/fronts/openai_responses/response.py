@@ -308,7 +308,7 @@ class ResponsesWriter(FrontWriter):
             self._close_item()
             self._record.show(self._record.part_of(event))
 
-    # -- what stands alone
+    # -- events by themselves
 
     def _on_file(self, event: File) -> None:
         if isinstance(self._item, HostedItem) and self._item.draws:

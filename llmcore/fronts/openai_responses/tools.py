@@ -4,7 +4,7 @@
     {"type": "custom", "name": "patch", "format": {"type": "grammar", "syntax": "lark", ...}}
     {"type": "mcp", "server_label": "docs", "server_url": "https://mcp.example/mcp"}
 
-The client's tools become functions; each is registered with what it stands for. Source:
+The client's tools become functions; each is registered with what it represents. Source:
 https://developers.openai.com/api/reference/resources/responses/methods/create (`tools`,
 `tool_choice`), read November 2026.
 """

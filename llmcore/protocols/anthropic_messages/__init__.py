@@ -2,7 +2,7 @@
 
 Documents, read November 2026: https://platform.claude.com/docs/en/api/messages and
 https://platform.claude.com/docs/en/build-with-claude/streaming; others are linked where their rules
-stand.
+are.
 
 In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts);
 building the request: `body`, `messages`, `turns` (that go on), `parts`, `tools`, `caching`; reading

@@ -80,7 +80,7 @@ def from_request(
 ) -> Result[Built[MessagesBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in `stream`.
 
-    Without *system_messages* no instructions stand among the messages, whatever the model takes;
+    Without *system_messages* no instructions are among the messages, whatever the model takes;
     *service_tiers* are the platform's words for tiers.
     """
     diagnostics = Diagnostics()

@@ -4,7 +4,7 @@
 
 Source: https://platform.claude.com/docs/en/build-with-claude/prompt-caching, read November 2026.
 There are at most four breakpoints, the longer-lived before the shorter-lived, none of them on
-thinking or on empty text. `llmcore.protocols.caching` shows where they stand.
+thinking or on empty text. `llmcore.protocols.caching` shows where they are.
 """
 
 from collections.abc import Iterator, Mapping

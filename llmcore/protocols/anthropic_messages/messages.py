@@ -7,7 +7,7 @@ https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback (wha
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 
 User and assistant take turns; the results of a message's tool calls come first in the user's
-next turn. Each message's blocks stand in the order of its parts.
+next turn. Each message's blocks are in the order of its parts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -296,7 +296,7 @@ def _move_mark(part: ReasoningPart, content: list[Block], diagnostics: Diagnosti
 def _place_system_messages(drafts: list[_Draft]) -> tuple[list[Block], list[MessageParam]]:
     """Return the system texts that come first, and the rest as messages in a legal order.
 
-    A system message may stand after a user's turn (or a response that ends with the result of a
+    A system message may come after a user's turn (or a response that ends with the result of a
     tool of the provider's), and before a response or at the end. Elsewhere its text becomes the
     user's, in a tag.
     """
@@ -330,7 +330,7 @@ def _joined(drafts: list[_Draft]) -> list[_Draft]:
 
 
 def _may_follow(before: _Draft | None) -> bool:
-    """Return whether a system message may stand after *before*."""
+    """Return whether a system message may come after *before*."""
     if before is None or before.role == "system":
         return False
     last = before.content[-1] if before.content else {}

@@ -134,7 +134,7 @@ THREAD_NOT_FOUND: Final = "thread_not_found"
 """The `error_code` of a `thread` that the server does not have: clients then send all of it."""
 
 OF_TOKENS: Final = ("output_ids", "output_token_logprobs", "estimated_tokens")
-"""Fields about the tokens of a delta. The first two stand beside it: LMDeploy adds them where a
+"""Fields about the tokens of a delta. The first two are beside it: LMDeploy adds them where a
 request asks for them. The last is in a delta of hidden thinking, with the beta
 `thinking-token-count-2026-05-13`: about how many tokens are new.
 

@@ -346,7 +346,7 @@ def halt(state: MessagesState) -> Sequence[LLMEvent]:
 
     Two of its three signs are enough. Gateways may leave out `message_stop`, which the accumulators
     of Anthropic's SDKs do without, or write it alone where they lost their server; a stop reason
-    may stand in `message_start`.
+    may be in `message_start`.
     """
     if sum((state.info.reason is not None, state.counted, state.stopped)) < 2:
         return (truncated("stop_reason"),)

@@ -89,7 +89,7 @@ def _without(ids: set[str], message: Message, diagnostics: Diagnostics) -> Messa
     return message if same else evolve(message, content=tuple(kept))
 
 
-# -- results that are waited for stand alone
+# -- results that code waits for are by themselves
 
 _Held: TypeAlias = list[tuple[Diagnostics, tuple[ContentPart, ...]]]
 """The other parts beside such results, with the diagnostics of their messages."""
@@ -154,7 +154,7 @@ def _placed(
 
 
 def _as_text(part: ToolResultPart, diagnostics: Diagnostics) -> ToolResultPart:
-    """Return a result for code, in which a short text stands for what code cannot read."""
+    """Return a result for code, in which a short text replaces what code cannot read."""
     if all(isinstance(item, TextPart) for item in part.parts):
         return part
     items = [

@@ -3,7 +3,7 @@
 Documents, read November 2026:
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html and
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; others are
-linked where their rules stand.
+linked where their rules are.
 
 In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts,
 and the path of a call, which names the model); building the request: `body`, `messages`, `parts`,

@@ -1,13 +1,13 @@
 """Bedrock Converse: building the request body.
 
 Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, read
-November 2026. The model and the choice between a stream and a whole response stand in the path
+November 2026. The model and the choice between a stream and a whole response are in the path
 (`models.converse_path`), so both have the same body.
 
 Provider options are laid over the body by their native names: `guardrailConfig`,
 `additionalModelRequestFields`, `additionalModelResponseFieldPaths`, `performanceConfig`,
 `projectIdentifier`, `promptVariables`, `requestMetadata`, `serviceTier` and what may come. Three
-are for us: `base_model` (which model an ARN stands for), `auto_cache` (False for no cache points of
+are for us: `base_model` (which model an ARN represents), `auto_cache` (False for no cache points of
 ours) and `structured_output` (`"native"` or `"tool"`).
 """
 
@@ -164,7 +164,7 @@ class ConverseReasoning:
 
     @property
     def nova_unlimited(self) -> bool:
-        """Whether a Nova model thinks as hard as it can, beside which no limits may stand."""
+        """Whether a Nova model thinks as hard as it can, beside which it takes no limits."""
         return (
             object_or_empty(self.fields.get("reasoningConfig")).get("maxReasoningEffort") == "high"
         )

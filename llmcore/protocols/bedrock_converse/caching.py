@@ -1,4 +1,4 @@
-"""Bedrock Converse: cache points, which stand after the prefix that they end.
+"""Bedrock Converse: cache points, which are after the prefix that they end.
 
     {"system": [{"text": "..."}, {"cachePoint": {"type": "default"}}], ...}
 
@@ -6,7 +6,7 @@ Source: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
 2026. There are at most four, the longer-lived before the shorter-lived. The sections that accept
 them depend on the model; the service refuses them after reasoning and, for Claude, directly after
 documents that it must convert, for Amazon Nova after anything but text.
-`llmcore.protocols.caching` shows where they stand.
+`llmcore.protocols.caching` shows where they are.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def cache_point(ttl: CacheTtl | None) -> Block:
 
 @frozen
 class _BlockList:
-    """A list in which cache points can stand, without them."""
+    """A list that can have cache points, without them."""
 
     section: Section
     index: int
@@ -103,7 +103,7 @@ def _lists(body: dict[str, Any], rules: ConverseRules) -> Iterator[_BlockList]:
 
 
 def _may_follow(block: Block, section: Section, rules: ConverseRules) -> bool:
-    """Return whether a cache point may stand directly after *block*."""
+    """Return whether a cache point may come directly after *block*."""
     if section != "messages":
         return True
     if rules.family == "nova":
@@ -115,7 +115,7 @@ def _may_follow(block: Block, section: Section, rules: ConverseRules) -> bool:
 
 
 def _last_place(items: _BlockList, rules: ConverseRules) -> int | None:
-    """Return the last item after which a point may stand."""
+    """Return the last item after which a point may come."""
     for index in range(len(items.items) - 1, -1, -1):
         if _may_follow(items.items[index], items.section, rules):
             return index
@@ -135,7 +135,7 @@ def _automatic_places(lists: list[_BlockList], rules: ConverseRules) -> Iterator
 def _remove_points(
     blocks: _BlockList, rules: ConverseRules, diagnostics: Diagnostics
 ) -> Iterator[CacheCandidate]:
-    """Remove the caller's cache points from a list, and yield where they may stand in it."""
+    """Remove the caller's cache points from a list, and yield where they may be in it."""
     items, used_places = list(blocks.items), set[int]()
     blocks.items.clear()
     for block in items:

@@ -5,7 +5,7 @@ API_runtime_Message.html (documents need text beside them), API_runtime_Reasonin
 (reasoning goes back unmodified, with its signature).
 
 User and assistant take turns; the results of a message's tool calls come first in the user's
-next turn. Each message's blocks stand in the order of its parts. Reasoning goes back where it
+next turn. Each message's blocks are in the order of its parts. Reasoning goes back where it
 is signed or encrypted; the service refuses it otherwise ("User messages cannot contain reasoning
 content").
 """

@@ -46,7 +46,7 @@ class ConverseRules:
     claude_rules: ClaudeRules = field(factory=ClaudeRules)
     """The settings of a Claude model; meaningless for other families."""
     cache_points: frozenset[Section] = _NOWHERE
-    """Where cache points may stand."""
+    """Where cache points may be."""
     auto_cache: bool = False
     """Whether cache points are worth placing unasked."""
     long_cache: bool = False

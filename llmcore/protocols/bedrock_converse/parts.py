@@ -2,7 +2,7 @@
 
 Sources, read November 2026, below https://docs.aws.amazon.com/bedrock/latest/APIReference/:
 API_runtime_ContentBlock.html, API_runtime_DocumentBlock.html, API_runtime_ToolResultBlock.html,
-API_runtime_S3Location.html. Media are bytes or stand in S3; the service fetches no other URL and
+API_runtime_S3Location.html. Media are bytes or are in S3; the service fetches no other URL and
 stores no files.
 """
 
@@ -152,7 +152,7 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
 
 
 def _omitted(what: str, why: str, diagnostics: Diagnostics, words: str | None = None) -> Block:
-    """Return the text that stands where something could not be sent."""
+    """Return the text that replaces something that could not be sent."""
     return {"text": omitted_text(what, why, diagnostics, words)}
 
 

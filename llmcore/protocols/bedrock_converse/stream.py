@@ -82,7 +82,7 @@ def _fault_payload(data: bytes) -> NativeObject:
 
 
 def _named(payload: NativeObject) -> Event | None:
-    """Return an event whose name stands in the payload, as other framings carry it."""
+    """Return an event whose name is in the payload, as other framings carry it."""
     for name, value in payload.items():
         if isinstance(value, dict):
             return f"exception:{name}" if name.endswith("Exception") else name, value

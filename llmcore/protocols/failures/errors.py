@@ -3,7 +3,7 @@
     body -> its codes and message -> status -> error class
 
 The status is the HTTP status, else the one the body names, else the one that its code or
-type stands for, so that an error inside a 200 is classified like the same error as a 4xx.
+type represents, so that an error inside a 200 is classified like the same error as a 4xx.
 A few codes and wordings are then more specific than the status (`insufficient_quota` in a
 429, "prompt is too long" in a 400); the message alone decides only where no status is known.
 

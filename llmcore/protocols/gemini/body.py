@@ -1,10 +1,10 @@
 """Gemini: building the request body.
 
 Source: https://ai.google.dev/api/generate-content, read November 2026. The model and the choice
-between a stream and a whole response stand in the path, so both have the same body.
+between a stream and a whole response are in the path, so both have the same body.
 
 Provider options are laid over the body by their native names. Fields of `generationConfig`
-(`thinkingConfig`, `responseModalities`, `speechConfig`, ...) may stand at the top and are moved
+(`thinkingConfig`, `responseModalities`, `speechConfig`, ...) may be at the top and are moved
 into it.
 """
 

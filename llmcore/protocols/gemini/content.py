@@ -242,7 +242,7 @@ def _supports(
 ) -> list[tuple[NativeObject, Citation]]:
     """Return each cited segment of the response, paired with each of its citations.
 
-    Its chunks stand beside it, or came before it.
+    Its chunks are beside it, or came before it.
     """
     supported: list[tuple[NativeObject, Citation]] = []
     chunks: list[NativeObject] = []

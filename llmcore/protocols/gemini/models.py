@@ -29,7 +29,7 @@ class GeminiDialect:
     """Whether requests have `labels`, to which metadata is lowered."""
     server_tool_parts: bool = True
     """Whether it can be asked to show its own tool calls (`includeServerSideToolInvocations`),
-    which is required where its tools stand beside the caller's."""
+    which is required where its tools are beside the caller's."""
     exclude_domains: bool = False
     """Whether a search can leave out domains."""
     counts_whole_requests: bool = True

@@ -21,7 +21,7 @@ whose path points into the caller's messages. An example for the Messages API:
 
 The result is the same in every process, repairing it again changes nothing, and a longer
 conversation repairs to the same messages plus new ones: prompt caches stay warm, and
-reasoning that a provider binds to all that stands before it stays valid. Messages that
+reasoning that a provider binds to all that is before it stays valid. Messages that
 need no repair come back as the same objects.
 
 In reading order: `clean` (the rules of a target, families of model ids, and each message by

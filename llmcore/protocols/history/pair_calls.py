@@ -172,7 +172,7 @@ class _Ids:
         self._taken.add(call_id)
 
     def take(self, call_id: str, turn: int, position: int) -> str:
-        """Return *call_id*, or what stands for it, not given before."""
+        """Return *call_id*, or its replacement, which was not returned before."""
         base = call_id or synthetic_call_id(None, turn, position)
         unique = self._rule.fit(base)
         while unique in self._taken:

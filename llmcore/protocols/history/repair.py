@@ -314,9 +314,9 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     """The original places of each message's parts; None where the message is the caller's own."""
 
     def report_to(self, diagnostics: Diagnostics) -> None:
-        """Add what was changed to *diagnostics*, and where parts stood that were moved or joined.
+        """Add what was changed to *diagnostics*, and the former positions of moved or joined parts.
 
-        *diagnostics* can name parts of `messages` for as long as those live. A part that stands in
+        *diagnostics* can name parts of `messages` for as long as those live. A part that is in
         several places is left out.
         """
         diagnostics.extend(self.diagnostics)

@@ -152,7 +152,7 @@ def _named(state: ChatState, fragment: Fragment) -> tuple[ChatState, Fragment]:
 def _is_of_other_tool(native: NativeObject) -> bool:
     """Return whether *native* is of a tool that is neither a function nor freeform.
 
-    Its own fields then stand under its type, as with GLM's tools that the server runs
+    Its own fields then are under its type, as with GLM's tools that the server runs
     (https://pkg.go.dev/gitee.com/jason_elva8325/zhipuai-sdk-go/glm4alltools).
     """
     type_ = native.get("type")
@@ -476,7 +476,7 @@ def _emit_freeform_inputs(calls: Calls, events: Events) -> None:
 
 
 def forced_call(state: ChatState, events: Events) -> ChatState:
-    """Emit the tool call that the text of a schema-bound response stands for; other text stays."""
+    """Emit the tool call that the text of a schema-bound response represents; other text stays."""
     text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
     native = object_or_empty(json_or_text(text))
     name = str_or_none(native.get("name"))

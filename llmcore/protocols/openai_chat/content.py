@@ -164,7 +164,7 @@ _OF_TEXT: Final = frozenset({"type", "text"})
 def on_text(
     state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: Events
 ) -> ChatState:
-    """Emit more text, or thinking in tags; keep text that stands for a call."""
+    """Emit more text, or thinking in tags; keep text that represents a call."""
     if not text and not (logprobs and state.mode == "text"):
         return state
     if state.context.constrained:
@@ -344,7 +344,7 @@ def on_tagged_text(
 ) -> ChatState:
     """Split text at think tags, which may be cut anywhere between chunks.
 
-    Thinking stands at the head of a response: a tag inside its text is text. White space
+    Thinking is at the head of a response: a tag inside its text is text. White space
     around the thinking belongs to neither.
     """
     name = state.context.think_tag

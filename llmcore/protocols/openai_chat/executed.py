@@ -250,7 +250,7 @@ def on_annotations(
 
 
 def _cited(annotation: NativeObject) -> NativeObject:
-    """Return the fields of a citation, which may stand without an object around them."""
+    """Return the fields of a citation, which may be without an object around them."""
     for name in ("url_citation", "document_citation", "file_annotation"):
         if name in annotation:
             return object_or_empty(annotation[name])

@@ -93,7 +93,7 @@ def _asks_for_several(request: LLMRequest) -> bool:
     return (index_or_none(request.http.body.get("n", options.get("n"))) or 1) > 1
 
 
-# -- the beginning, and what stands beside the choices
+# -- the beginning, and what is beside the choices
 
 
 def unwrapped(document: NativeObject) -> NativeObject:
@@ -218,7 +218,7 @@ _counts_of: Final = counts_reader(USAGE_FIELDS)
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     """Return a server's usage object by the inclusive contract.
 
-    *tier* is the `service_tier` beside it; Mistral's stands in the object.
+    *tier* is the `service_tier` beside it; Mistral's is in the object.
     """
     counts = _counts_of(usage)
     if _counts_reasoning_apart(counts):

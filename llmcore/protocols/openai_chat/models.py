@@ -61,7 +61,7 @@ class ChatDialect:
     developer_role: bool = True
     """Whether `developer` is a role; if not, such messages become `system`."""
     system_messages: Literal["keep", "lift", "demote"] = "keep"
-    """System messages inside the conversation: they may stand there; they are moved to its
+    """System messages inside the conversation: they may be there; they are moved to its
     head; or they become user text in a tag, which keeps cached prefixes."""
     alternate: bool = False
     """Whether user and assistant must take turns."""

@@ -74,7 +74,7 @@ REQUEST_PATHS: Final[Mapping[str, str]] = {
     "random_seed": "generation.seed",
     "reasoning_effort": "reasoning.effort",
 }
-"""Where the value of a native parameter stands in a request; others in `generation`."""
+"""Where the value of a native parameter is in a request; others in `generation`."""
 
 OPTIONAL_PARAMETERS: Final = frozenset({"stream_options"})
 """Parameters without which a request is sent again if a server rejects them by name.

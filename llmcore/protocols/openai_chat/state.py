@@ -215,11 +215,11 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     plain_field: str = ""
     """The field of the thinking of the open segment that came without them."""
     tag: str = ""
-    """The name of the tag in which the open thinking stands, if it came as text."""
+    """The name of the tag in which the open thinking is, if it came as text."""
     partial_tag: str = ""
     """Text that may be the beginning of a think tag."""
     buffered: PersistentList | None = None
-    """Pieces of audio, and of text that stands for a tool call."""
+    """Pieces of audio, and of text that represents a tool call."""
     calls: Calls = Calls()
     messages: SeveralMessages | None = None
     """The messages of the response, if it has several."""

@@ -143,5 +143,5 @@ def with_plain_texts(native: NativeObject, texts: Sequence[str]) -> NativeObject
 
 
 def escaped(text: str) -> str:
-    """Return *text* as it stands inside a JSON string."""
+    """Return *text* as it is inside a JSON string."""
     return _dumps(text)[1:-1]

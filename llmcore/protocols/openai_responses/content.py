@@ -147,7 +147,7 @@ def begin_content(state: ResponsesState, item: Item, events: Events) -> Response
 
 
 def on_part_added(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
-    """Open a text, so that it stands where it began, and emit what it has already."""
+    """Open a text, so that it keeps its position, and emit what it has already."""
     native = object_or_empty(event.get("part"))
     type_ = _part_type(event, native)
     if type_ not in PART_TYPES:

@@ -114,7 +114,7 @@ def _lower_input_message(
 ) -> list[NativeObject]:
     """Return a user's, a system's or a tool's message as items.
 
-    Results and native items stand alone; the parts between them become messages.
+    Results and native items are by themselves; the parts between them become messages.
     """
     role = "user" if message.role == "tool" else message.role
     items: list[NativeObject] = []

@@ -70,7 +70,7 @@ REQUEST_PATHS: Final[Mapping[str, str]] = {
     "text": "response_format",
     **{native: f"generation.{name}" for name, native in PARAMETERS.items()},
 }
-"""Where the value of a native parameter stands in a request."""
+"""Where the value of a native parameter is in a request."""
 
 PROVIDER_MEMORY: Final = ("previous_response_id", "conversation", "background")
 """Parameters that use what the provider stores."""
@@ -112,7 +112,7 @@ TERMINAL_EVENTS: Final = frozenset(
 
 @frozen
 class PartType:
-    """Where parts of one type stand, and how their events name them."""
+    """Where parts of one type are, and how their events name them."""
 
     item: str
     """The type of the item."""

@@ -237,7 +237,7 @@ _BLANK: Final = ImagePart(
 def _computer(part: ToolResultPart, _call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
     """Return a screenshot, and the safety checks that the client acknowledges.
 
-    They stand in the result's metadata: `{"openai": {"acknowledged_safety_checks": [...]}}`.
+    They are in the result's metadata: `{"openai": {"acknowledged_safety_checks": [...]}}`.
     """
     image = next((item for item in part.parts if isinstance(item, ImagePart)), None)
     if image is None and not part.is_error:

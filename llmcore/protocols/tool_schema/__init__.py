@@ -8,7 +8,7 @@ input gives the same bytes.
 
 In reading order: `targets` (who takes what), `traverse` (where schemas hold schemas; `$ref` inlined
 or hoisted, recursion cut), `normalise` (older and looser forms made one; keywords as sentences),
-`rewrite` (the allow-list), `project` (what may stand at the root, how large a strict schema may be,
+`rewrite` (the allow-list), `project` (what may be at the root, how large a strict schema may be,
 and the steps in order).
 """
 

@@ -31,7 +31,7 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
-# -- what may stand at the root
+# -- what may be at the root
 
 
 def object_root(root: JsonObject, path: str, diagnostics: Diagnostics) -> Schema:
@@ -68,7 +68,7 @@ class _Flattener:
         self._left = MAX_INLINED
 
     def flat(self, schema: JsonObject, opened: frozenset[str]) -> Schema:
-        """Return *schema* as one object; *opened* are the references it stands in."""
+        """Return *schema* as one object; *opened* are the references it is in."""
         self._left -= 1
         result, opened = self._expanded(schema, opened)
         if members := schemas_in(result.get("allOf")):
@@ -270,7 +270,7 @@ class Projected:
 
 
 def project(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
-    """Return *schema* as *target* takes it; *path* is where it stands in the request.
+    """Return *schema* as *target* takes it; *path* is where it is in the request.
 
     Agents send the same tools with each request, so the results of small schemas are kept as text,
     which takes a tenth of the time to read.

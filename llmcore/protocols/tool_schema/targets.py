@@ -77,7 +77,7 @@ class SchemaRules:
 
     @property
     def lists_null(self) -> bool:
-        """Whether null may stand in an `enum`."""
+        """Whether null may be in an `enum`."""
         return self.enum_types is None or type(None) in self.enum_types
 
 

@@ -119,7 +119,7 @@ def look_up(root: JsonObject, reference: str) -> JsonObject | None:
 
 
 def overlay(target: JsonObject, beside: JsonObject) -> Schema:
-    """Return *target* with the keywords that stood beside its `$ref`.
+    """Return *target* with the keywords that were beside its `$ref`.
 
     What only describes replaces the target's; what constrains holds as well.
     """
@@ -148,7 +148,7 @@ class _Inliner:
         self._reported: set[str] = set()
 
     def schema(self, node: JsonObject, path: str, depth: int, opened: tuple[str, ...]) -> Schema:
-        """Return *node* without references; *opened* are those it stands in."""
+        """Return *node* without references; *opened* are those it is in."""
         if opened:
             self._left -= 1
         if depth > MAX_DEPTH:

@@ -105,7 +105,7 @@ class OpenToolCallError(ContractError):
 
 
 class UntracedToolResultError(ContractError):
-    """A tool_result answers a call that does not stand before it in the run."""
+    """A tool_result answers a call that is not before it in the run."""
 
 
 class SecondToolResultError(ContractError):

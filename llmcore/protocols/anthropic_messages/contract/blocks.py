@@ -279,7 +279,7 @@ class ContainerUploadBlock:
 class CompactionBlock:
     """A summary of the conversation before it; without content if the server could make none.
 
-    It goes back as it came, with its signature and the changes of tools in what it stands for.
+    It goes back as it came, with its signature and the changes of tools in what it represents.
     """
 
     type: ClassVar[str] = "compaction"

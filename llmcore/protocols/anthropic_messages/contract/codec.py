@@ -95,7 +95,7 @@ def _converter(*, tolerant: bool) -> cattrs.Converter:
 
 
 def _tags(kind: Any) -> tuple[str, ...]:
-    """Return the values of `type` that *kind* stands for; none if it has no type."""
+    """Return the values of `type` that *kind* represents; none if it has no type."""
     if kind is ClientTool:
         return ("custom",)
     attribute = fields_dict(kind).get("type")
