@@ -162,7 +162,7 @@ class EventStream:
         """Close the connection, and let the next read return an `ErrorEvent`."""
         with anyio.CancelScope(shield=True):
             await self.aclose()
-        abort = AbortError.of_read("stream", error, partial=self.partial_response)
+        abort = broken_read("stream", error, self.partial_response)
         self.push_back((ErrorEvent(abort),))
 
     def push_back(self, events: Sequence[LLMEvent]) -> None:
@@ -429,3 +429,9 @@ class _Deferred:
             self._making = None
         if self._closed and self._stream is not None:
             await self._stream.aclose()
+
+
+def broken_read(what: str, cause: BaseException, partial: LLMResponse | None) -> AbortError:
+    """Return the error of a *what* that cannot be read any more, since *cause* ended a read."""
+    message = f"an earlier read of the {what} was ended by {type(cause).__name__}"
+    return AbortError(message, partial=partial)

@@ -23,7 +23,7 @@ from typing import TypeAlias
 import anyio
 from attrs import evolve
 
-from llmcore.client.event_stream import EventStream
+from llmcore.client.event_stream import EventStream, broken_read
 from llmcore.generation.abort import AbortController, cancelling
 from llmcore.generation.execution import StepSettings, StepTools, unanswered
 from llmcore.generation.limits import RunAccount, RunLimitError, RunLimits
@@ -147,7 +147,7 @@ class Run:
             return await self._fail(error)
         except BaseException as error:  # cancelled, or an error of the caller's functions
             self.ended = True
-            self.error = AbortError.of_read("run", error, partial=self.partial)
+            self.error = broken_read("run", error, self.partial)
             raise
         finally:
             self._reading = False

@@ -200,14 +200,6 @@ class RequestTimeoutError(LLMError):
 class AbortError(LLMError):
     """The caller aborted the call."""
 
-    @classmethod
-    def of_read(
-        cls, what: str, cause: BaseException, *, partial: "LLMResponse | None"
-    ) -> "AbortError":
-        """Return the error of a *what* that cannot be read any more: *cause* ended a read."""
-        message = f"an earlier read of the {what} was ended by {type(cause).__name__}"
-        return cls(message, partial=partial)
-
 
 class NetworkError(LLMError):
     """The connection failed or broke."""
