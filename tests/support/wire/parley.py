@@ -76,7 +76,7 @@ def _error(kind: str, message: str) -> tuple[Any, str]:
     return {"error": {"type": kind, "message": message}}, kind
 
 
-PARLEY = Column(
+COLUMN = Column(
     id="parley",
     provider="parley",
     model_id="parley-2",
