@@ -141,6 +141,7 @@ PROTOCOLS_FOR_A_REASON = {
     "llmcore/bridge/apis/registry.py": "the paths of each API that the gateway serves",
     "llmcore/bridge/rejected_betas.py": "a route and requests, of which protocols know nothing",
     "llmcore/catalog/model_names.py": "`gemini` is another name of the provider `google`",
+    "llmcore/fronts/billing_line.py": "a line for the servers of one API, from clients of any",
     "llmcore/fronts/front.py": "the list of fronts",
     "llmcore/routes/providers.py": "the APIs of each provider",
     "llmcore/routes/retrieval.py": "`gemini` is a part of models' names",

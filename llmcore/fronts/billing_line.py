@@ -10,6 +10,8 @@ from typing import Final
 
 from attrs import evolve
 
+from llmcore.fronts.front import Upstream
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
@@ -19,8 +21,12 @@ _LINE: Final = re.compile(r"^x-anthropic-billing-header:[^\n]*(\n|$)", re.IGNORE
 _NAME: Final = "x-anthropic-billing-header"
 
 
-def without_billing_line(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
-    """Return *request* without the line in its instructions, for upstreams but Anthropic."""
+def without_billing_line(
+    request: LLMRequest, upstream: Upstream, diagnostics: Diagnostics
+) -> LLMRequest:
+    """Return *request* without the line in its instructions, unless *upstream* reads it."""
+    if upstream.protocol_id == MESSAGES:
+        return request
     system = tuple(_cleaned(part) for part in request.system)
     messages = tuple(map(_cleaned_message, request.messages))
     if system == request.system and messages == request.messages:

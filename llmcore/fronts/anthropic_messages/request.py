@@ -138,8 +138,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
         metadata=_metadata(body, upstream, diagnostics),
         provider_options=_native_fields(client_request, upstream, offer, diagnostics),
     )
-    if upstream.protocol_id != PROTOCOL_ID:
-        request = without_billing_line(request, diagnostics)
+    request = without_billing_line(request, upstream, diagnostics)
     thinking = object_or_empty(body.get("thinking"))
     streaming = _streams(client_request)
     return ReadMessagesRequest(

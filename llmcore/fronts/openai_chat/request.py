@@ -111,8 +111,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
         metadata=_metadata(body, diagnostics),
         provider_options=_provider_options(body, upstream, diagnostics),
     )
-    if upstream.protocol_id != MESSAGES:
-        request = without_billing_line(request, diagnostics)
+    request = without_billing_line(request, upstream, diagnostics)
     hidden = object_or_empty(body.get("reasoning")).get("exclude") is True
     return _as_read(
         body,

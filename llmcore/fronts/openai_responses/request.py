@@ -41,7 +41,6 @@ from llmcore.fronts.openai_responses.tools import (
 )
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry
-from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
@@ -189,7 +188,7 @@ def _request(
         cache=read_cache(body),
         provider_options=provider_options(body, protocol_id, diagnostics),
     )
-    return request if protocol_id == MESSAGES else without_billing_line(request, diagnostics)
+    return without_billing_line(request, upstream, diagnostics)
 
 
 def _offer(
