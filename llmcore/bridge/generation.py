@@ -212,21 +212,20 @@ class Generation(Generic[Read]):
         that it does not have, or a framing that it does not send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
-        if not service.settings.relay or not isinstance(route, Route):
+        if not isinstance(route, Route) or route.protocol.id != self.front.id:
             return None
-        if route.protocol.id != self.front.id:
-            return None
-        if policy.hosted_tools != "native" or policy.registered_tools:
-            return None
-        if may_be_cached(service.settings.cache, request):
-            return None
-        if needs_summary(request.body, chosen.upstream):
-            return None
-        if not route.protocol.native_tools and self.front.has_native_tools(request.body):
-            return None
-        if chosen.streaming and not self._is_framed(request):
-            return None
-        return None if holds_sealed_state(request.body) else route
+        lacks_tools = not route.protocol.native_tools
+        is_translated = (
+            not service.settings.relay
+            or policy.hosted_tools != "native"
+            or policy.registered_tools
+            or may_be_cached(service.settings.cache, request)
+            or needs_summary(request.body, chosen.upstream)
+            or (lacks_tools and self.front.has_native_tools(request.body))
+            or (chosen.streaming and not self._is_framed(request))
+            or holds_sealed_state(request.body)
+        )
+        return None if is_translated else route
 
     def _is_framed(self, request: ClientRequest) -> bool:
         """Return whether the client reads server-sent events, as all upstreams send them."""
