@@ -287,9 +287,7 @@ def _explanation(
     foreign = [setting for setting in settings if setting not in by_name]
     unknown = next((item for item in foreign if not takes_any or item in hints.instead), None)
     if unknown is not None:
-        known = tuple(by_name)
-        hint = hint_for(unknown, known, hints.instead) or f"it takes {', '.join(known) or 'none'}"
-        return f"{name}() got an unexpected keyword argument {unknown!r}: {hint}"
+        return _of_unknown(name, unknown, tuple(by_name), hints)
     by_position = [item for item in by_name.values() if item.kind is not item.KEYWORD_ONLY]
     twice = next((item.name for item in by_position[: len(args)] if item.name in settings), None)
     if twice is not None:
@@ -299,11 +297,15 @@ def _explanation(
         return _of_surplus(name, by_name, by_position, len(args), hints)
     absent = [item for item in list(by_name)[len(args) :] if item not in settings]
     needed = [item for item in absent if by_name[item].default is inspect.Parameter.empty]
-    if needed:
-        given = [item for item in by_name if item not in absent]
-        example = _example(name, [item for item in by_name if item in given or item in needed])
-        return f"{name}() needs {' and '.join(needed)}: write {example}"
-    return ""
+    if not needed:
+        return ""
+    example = _example(name, [item for item in by_name if item in needed or item not in absent])
+    return f"{name}() needs {' and '.join(needed)}: write {example}"
+
+
+def _of_unknown(name: str, unknown: str, known: tuple[str, ...], hints: CallHints) -> str:
+    hint = hint_for(unknown, known, hints.instead) or f"it takes {', '.join(known) or 'none'}"
+    return f"{name}() got an unexpected keyword argument {unknown!r}: {hint}"
 
 
 _VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -358,6 +358,15 @@ def _weight(target: TargetSettings, tables: FileTables) -> float:
 
 def _check_models(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
     """Refuse unknown upstreams, aliases that name two models, and overflow to the same model."""
+    _check_targets(document, tables, providers)
+    owners = _owners_of_names(document, tables)
+    for name in tables.models:
+        for keyword in _INSTEAD:
+            _check_instead(document, tables, owners, name, keyword)
+
+
+def _check_targets(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
+    """Refuse targets at unknown upstreams, and models without one that has a weight."""
     named = {name for upstream in tables.upstreams for name in (upstream.name, upstream.provider)}
     aimed = [
         (("models", name, "targets"), target.upstream)
@@ -375,15 +384,17 @@ def _check_models(document: ConfigDocument, tables: FileTables, providers: froze
         if not any(_weight(target, tables) for rank in model.ranks for target in rank):
             message = "has no target with a weight above 0, so that none would be asked"
             raise document.error(("models", name, "targets"), message)
+
+
+def _owners_of_names(document: ConfigDocument, tables: FileTables) -> Mapping[str, str]:
+    """Return the model of each name and alias; refuse an alias that is another model's name."""
     owners = {name: name for name in tables.models}
     for name, model in tables.models.items():
         for alias in model.aliases:
             if owners.setdefault(alias, name) != name:
                 message = f"has {alias!r}, which is a name of {owners[alias]!r} already"
                 raise document.error(("models", name, "aliases"), message)
-    for name in tables.models:
-        for keyword in _INSTEAD:
-            _check_instead(document, tables, owners, name, keyword)
+    return owners
 
 
 def _check_instead(

@@ -75,17 +75,28 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
         message = f"{target} did not answer in time ({code}): {text}"
         return RequestTimeoutError(message, error_code=code, cause=cause)
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError | ValueError):
-        hint = _LOCAL_HINT if where.hostname in _LOCAL_HOSTS else _CONNECTING_HINT
-        hint = "" if _NO_CONNECTION.isdisjoint(names) else hint
-        hint = next((words for fault, words in _TLS_HINTS.items() if fault in text), hint)
-        refusal = _refusal_of_proxy(names, text)
-        hint = refusal or hint
-        is_of_files = _is_of_files(error)
-        hint = _FILES_HINT if is_of_files else hint
-        message = f"the connection to {target} failed: {text}{hint}"
-        full = TOO_MANY_FILES if is_of_files else None
-        return NetworkError(message, error_code=full, cause=cause, retryable=refusal is None)
+        refusal, too_many_files = _refusal_of_proxy(names, text), _is_of_files(error)
+        if too_many_files:
+            hint = _FILES_HINT
+        else:
+            hint = refusal or _connecting_hint(names, where.hostname, text)
+        return NetworkError(
+            f"the connection to {target} failed: {text}{hint}",
+            error_code=TOO_MANY_FILES if too_many_files else None,
+            cause=cause,
+            retryable=refusal is None,
+        )
     return error
+
+
+def _connecting_hint(names: list[str], host: str | None, text: str) -> str:
+    """Return what to do about a fault of TLS, or a connection that was not opened; else ""."""
+    for fault, words in _TLS_HINTS.items():
+        if fault in text:
+            return words
+    if _NO_CONNECTION.isdisjoint(names):
+        return ""
+    return _LOCAL_HINT if host in _LOCAL_HOSTS else _CONNECTING_HINT
 
 
 def _refusal_of_proxy(names: list[str], detail: str) -> str | None:

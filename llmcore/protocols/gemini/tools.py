@@ -49,29 +49,17 @@ def lower_tools(
     functions: list[NativeObject] = []
     hosted: list[HostedLowering] = []
     config: NativeObject = {}
-    none = request.tool_choice is not None and request.tool_choice.mode == "none"
-    alone = not rules.combines_tools and not all(isinstance(t, HostedTool) for t in request.tools)
     for index, tool in enumerate(request.tools):
         here = diagnostics.at(f"tools[{index}]")
         if rules.words_only:
             here.dropped("unsupported-tool", "the model calls no tools")
-            continue
-        if isinstance(tool, HostedTool):
-            found = lower_hosted(tool, dialect, keys, here)
-            if found is None:
-                continue
-            if alone and found.runs_at_server:
-                why = "before Gemini 3, the service's own tools are refused beside functions"
-                here.dropped("unsupported-tool", why)
-                continue
-            if none and found.runs_at_server:
-                why = "the mode NONE is for functions: the service's own tool is not offered"
-                here.changed("tool-choice-emulated", why)
-                continue
-            hosted.append(found)
-            _merge(config, found, here)
-        else:
+        elif not isinstance(tool, HostedTool):
             functions.append(_lower_own(tool, here))
+        else:
+            found = lower_hosted(tool, dialect, keys, here)
+            if found is not None and _may_offer(found, request, rules, here):
+                hosted.append(found)
+                _merge(config, found, here)
     tools: list[NativeObject] = [{"functionDeclarations": functions}] if functions else []
     tools += [lowered.tool for lowered in hosted]
     calling = _lower_choice(request, rules, bool(functions), bool(tools))
@@ -84,6 +72,23 @@ def lower_tools(
         why = "the model decides by itself whether it calls functions in parallel"
         diagnostics.at("parallel_tool_calls").unsupported(why)
     return LoweredTools(tools=tools, config=config)
+
+
+def _may_offer(
+    tool: "HostedLowering", request: LLMRequest, rules: GeminiRules, diagnostics: Diagnostics
+) -> bool:
+    """Return whether the service takes *tool* beside the others of *request*; report if not."""
+    if not tool.runs_at_server:
+        return True
+    if not rules.combines_tools and not all(isinstance(t, HostedTool) for t in request.tools):
+        why = "before Gemini 3, the service's own tools are refused beside functions"
+        diagnostics.dropped("unsupported-tool", why)
+        return False
+    if request.tool_choice is not None and request.tool_choice.mode == "none":
+        why = "the mode NONE is for functions: the service's own tool is not offered"
+        diagnostics.changed("tool-choice-emulated", why)
+        return False
+    return True
 
 
 def _merge(config: NativeObject, tool: "HostedLowering", diagnostics: Diagnostics) -> None:
