@@ -51,7 +51,9 @@ def with_fixed_settings(
 ) -> tuple[GatewaySettings, tuple[str, ...]]:
     """Return *new* with the fixed settings of *old*, and the names of those that differ.
 
-    The names are those of the configuration file.
+    The names are those of the configuration file. Raises ConfigurationError if the address that is
+    kept can be reached from other machines, and *new* has no key or no rate limit, as a loopback
+    address may.
     """
     differing: list[str] = []
 
@@ -66,6 +68,11 @@ def with_fixed_settings(
         accounts=evolve(new.accounts, **kept(_FIXED_ACCOUNTS, old.accounts, new.accounts)),
         **kept(_FIXED, old, new),
     )
+    if settings.is_public and not (settings.needs_key and settings.limits.rate_per_minute):
+        raise ConfigurationError(
+            f"until a restart, the gateway listens on {settings.host}, which other machines can "
+            "reach: keep a client key and a rate limit until then"
+        )
     return settings, tuple(differing)
 
 

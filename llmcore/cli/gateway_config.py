@@ -35,10 +35,13 @@ def _read(args: argparse.Namespace) -> tuple[GatewaySettings, Values]:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Check the settings, files of keys, and that each upstream can be made; nothing is sent."""
+    """Check the settings, the sources of keys, and that each upstream can be made.
+
+    Programs of `key_command` are run; nothing is sent.
+    """
     from llmcore.bridge.accounts.prices import price_list
     from llmcore.bridge.model_map import model_map_of
-    from llmcore.bridge.pools.keys import check_key_source
+    from llmcore.bridge.pools.keys import check_key_command, check_key_source
     from llmcore.bridge.pools.providers import upstreams_from
     from llmcore.bridge.state.stores import store_for
     from llmcore.bridge.tools_file import read_tools
@@ -46,10 +49,13 @@ def check(args: argparse.Namespace) -> int:
     settings, _ = _read(args)
     model_map = model_map_of(settings)
     store_for(settings)  # not opened
-    for upstream in settings.tables.upstreams:
-        check_key_source(upstream, owner=f"upstream {upstream.name!r}", folder=settings.folder)
-    for client in settings.tables.clients:
-        check_key_source(client, owner=f"client {client.name!r}", folder=settings.folder)
+    sources = [
+        *((f"upstream {upstream.name!r}", upstream) for upstream in settings.tables.upstreams),
+        *((f"client {client.name!r}", client) for client in settings.tables.clients),
+    ]
+    for owner, source in sources:
+        check_key_source(source, owner=owner, folder=settings.folder)
+        check_key_command(source, owner=owner, folder=settings.folder)
     upstreams_from(settings, model_map)
     read_tools(settings.tools_path)
     price_list(settings)

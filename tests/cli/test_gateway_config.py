@@ -31,7 +31,7 @@ variables = { ANTHROPIC_BETA = "sk-variable" }
 [[upstreams]]
 name = "b"
 provider = "anthropic"
-key_command = ["sh", "-c", "vault read"]
+key_command = ["sh", "-c", "echo vault-read"]
 weight = 2
 [models."claude x"]
 targets = [["anthropic/claude-x"], { upstream = "b", model = "y", weight = 3 }]
@@ -105,6 +105,10 @@ def test_config_without_an_action_is_refused_with_the_actions(
         ),
         (
             '[state]\nbackend = "redis"\nredis_url = "foo"\n',
+            "openbridge.toml line 3: state.redis_url must begin with redis://",
+        ),
+        (
+            '[state]\nbackend = "redis"\nredis_url = "redis://h?colour=red"\n',
             "state.redis_url in openbridge.toml is not the URL of a Redis server",
         ),
         (

@@ -17,7 +17,13 @@ from llmcore.bridge.configuration.settings import (
     StateSettings,
     read_settings,
 )
-from llmcore.bridge.configuration.tables import NOT_KEYS, FileTables, read_tables
+from llmcore.bridge.configuration.tables import (
+    NO_VARIABLES,
+    NOT_KEYS,
+    FileTables,
+    looks_like_variable,
+    read_tables,
+)
 from llmcore.bridge.configuration.values import Values
 from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.client.user_folders import named_path
@@ -223,6 +229,12 @@ def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
             f"{read.label('ADMIN_KEY')} has fewer than {_ADMIN_KEY_CHARS} characters, so that it "
             "could be guessed"
         )
+    for name, keys in (
+        ("ADMIN_KEY", [admin_key] if admin_key else []),
+        ("CLIENT_API_KEY", settings.client_api_keys),
+    ):
+        if any(map(looks_like_variable, keys)):
+            yield f"{read.label(name)} {NO_VARIABLES}"
     for origin in settings.allowed_origins:
         if origin == "*" and not settings.needs_key:
             yield (
@@ -244,9 +256,25 @@ def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
         )
 
 
+_SCHEMES: Final = {
+    "redis": ("redis", "rediss", "unix"),
+    "postgres": ("postgresql", "postgres"),
+}
+"""How the URLs of stores begin."""
+
+
 def _state_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
     """Yield what the backend of the state lacks or cannot do."""
     state, label = settings.state, read.label("STATE_BACKEND")
+    for backend, name in (("redis", "REDIS_URL"), ("postgres", "POSTGRES_URL")):
+        url = read.text(name) or ""
+        if url and read.text("STATE_BACKEND") is None:
+            yield (
+                f"{read.label(name)} is set, and {read.place_for('STATE_BACKEND')} is not: set it "
+                f"to {backend}, or leave the URL out"
+            )
+        if url and state.backend == backend and url.partition(":")[0] not in _SCHEMES[backend]:
+            yield f"{read.label(name)} must begin with {_SCHEMES[backend][0]}://"
     if state.backend == "redis" and not state.redis_url:
         yield f"{label}=redis needs {read.place_for('REDIS_URL')}"
     if state.backend == "postgres" and not state.postgres_url:

@@ -286,13 +286,36 @@ class _Tables:
                 raise self.document.error(keys, "needs a key, a key_file or a key_command")
             if source.key is None:
                 continue
-            if not source.key.isascii() or not source.key.isprintable() or source.key.isspace():
+            if not may_be_key(source.key):
                 message = "has characters that no HTTP header can have, or none"
                 raise self.document.error((*keys, "key"), message)
+            if looks_like_variable(source.key):
+                raise self.document.error((*keys, "key"), NO_VARIABLES)
             if required and (source.key.lower() in NOT_KEYS or source.key in texts):
                 message = "is the key of another client" if source.key in texts else "is not a key"
                 raise self.document.error((*keys, "key"), message)
             texts.add(source.key)
+
+
+NO_VARIABLES: Final = (
+    "looks like the name of a variable, and none is replaced here: leave it out and set its own "
+    "variable, or use a key_file or key_command where there is one"
+)
+"""Why a text that other programs replace by a variable cannot be a key."""
+_VARIABLE: Final = re.compile(r"\$\{[^}]*\}|\$[A-Z_]\w*|%[A-Z_]\w*%|\{\{.*\}\}|os\.environ/\w+")
+
+
+def looks_like_variable(key: str) -> bool:
+    """Return whether *key* is what other programs replace by a variable of the environment.
+
+    As a key it could be guessed.
+    """
+    return _VARIABLE.fullmatch(key.strip()) is not None
+
+
+def may_be_key(text: str) -> bool:
+    """Return whether an HTTP header can have *text* as its value, and it is not blank."""
+    return text.isascii() and text.isprintable() and not text.isspace() and bool(text)
 
 
 def price_fault(rates: Rates) -> str | None:
@@ -327,6 +350,29 @@ def _check_upstreams(
                 checked_base_url(upstream.base_url)
             except ConfigurationError as error:
                 raise document.error((*keys, "base_url"), f"is refused: {error}") from error
+        for name, value in upstream.headers.items():
+            if fault := _header_fault(name, value):
+                raise document.error((*keys, "headers", name), fault)
+        for name in _OF_GATEWAY:
+            if name in upstream.body:
+                raise document.error((*keys, "body", name), "is set by the gateway: leave it out")
+
+
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A header's name, by RFC 9110, 5.6.2."""
+_FRAMING: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+_OF_GATEWAY: Final = ("model", "stream")
+"""Fields of a body by which the gateway chooses, charges and reads a response."""
+
+
+def _header_fault(name: str, value: str) -> str | None:
+    """Return why requests cannot have a header; None if they can."""
+    if _HEADER.fullmatch(name) is None:
+        return "is not the name of a header"
+    if name.lower() in _FRAMING:
+        return "is set by the HTTP client: leave it out"
+    is_sent = all(" " <= char <= "~" or char == "\t" for char in value)
+    return None if is_sent else "has characters that a header cannot have"
 
 
 def _check_prices(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:

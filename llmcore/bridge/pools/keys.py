@@ -4,6 +4,7 @@ import logging
 import math
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final
 
 import anyio
 
-from llmcore.bridge.configuration.tables import KeySource
+from llmcore.bridge.configuration.tables import KeySource, may_be_key
 from llmcore.bridge.http.logs import log
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 
@@ -39,10 +40,43 @@ def check_key_source(source: KeySource, *, owner: str, folder: Path) -> None:
         raise ConfigurationError(f"{source.place and source.place + ': '}the {owner}: {fault}")
 
 
+def check_key_command(source: KeySource, *, owner: str, folder: Path) -> None:
+    """Run the program of *source*, if it has one; ConfigurationError if it prints no key."""
+    if not source.key_command:
+        return
+    try:
+        done = subprocess.run(  # noqa: S603  (the operator's own program, as the gateway runs it)
+            source.key_command,
+            check=False,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_COMMAND_S,
+        )
+    except subprocess.TimeoutExpired:
+        fault = f"has not ended after {_COMMAND_S:g} seconds"
+    except OSError as error:
+        fault = f"cannot be run: {error.strerror or error}"
+    else:
+        fault = f"failed with exit code {done.returncode}" if done.returncode else ""
+        fault = fault or _key_fault(done.stdout[:MAX_KEY_BYTES], "prints")
+    if fault:
+        program = f"the program {source.key_command[0]} of key_command {fault}"
+        raise ConfigurationError(f"{source.place and source.place + ': '}the {owner}: {program}")
+
+
+def _key_fault(data: bytes, verb: str) -> str:
+    """Return why *data*, of which a file or a program gives the first line, cannot be a key."""
+    key = _first_line(data)
+    if not key:
+        return f"{verb} nothing" if verb == "prints" else "is empty"
+    return "" if may_be_key(key) else f"{verb} characters that no HTTP header can have"
+
+
 def _file_fault(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            why = "" if _first_line(file.read(MAX_KEY_BYTES)) else "is empty"
+            why = _key_fault(file.read(MAX_KEY_BYTES), "has")
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
     return why and f"the key_file {path} {why}"
@@ -152,8 +186,8 @@ class RotatingKey:
 
     def _use(self, data: bytes) -> None:
         key = _first_line(data)
-        if not key:
-            self._failed(f"{self._source.key_file or self._source.key_command[0]} is empty")
+        if fault := _key_fault(data, "has" if self._path is not None else "prints"):
+            self._failed(f"{self._source.key_file or self._source.key_command[0]} {fault}")
             return
         if self.current not in (None, key):
             log(logging.INFO, "key_rotated", owner=self._owner)

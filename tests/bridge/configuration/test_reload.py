@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import httpx
@@ -21,6 +22,7 @@ from llmcore.bridge.configuration.settings import (
 from llmcore.bridge.http.logs import LOGGER
 from llmcore.bridge.reload import with_fixed_settings
 from llmcore.bridge.service import Service
+from llmcore.schema.errors import ConfigurationError
 from tests.support.servers.bridge_process import Gateway, gateway
 from tests.support.servers.bridge_service import settings_for, streamed
 from tests.support.servers.loopback import Answer, Received, chat_stream, serve
@@ -217,6 +219,19 @@ def test_which_settings_are_kept_until_a_restart() -> None:
         old, retries=9, limits=Limits(idle_s=3.0), accounts=AccountSettings(budget_usd=2.0)
     )
     assert with_fixed_settings(old, old) == (old, ())
+
+
+@pytest.mark.parametrize(
+    ("keys", "rate", "refused"), [((), 9, True), (("k",), 0, True), (("k",), 9, False)]
+)
+def test_an_address_that_is_kept_keeps_its_keys_and_rates(
+    keys: tuple[str, ...], rate: int, refused: bool
+) -> None:
+    """The file may name a loopback address by now, which needs neither."""
+    old = GatewaySettings(host="0.0.0.0", client_api_keys=("k",), limits=Limits(rate_per_minute=9))
+    new = GatewaySettings(client_api_keys=keys, limits=Limits(rate_per_minute=rate))
+    with pytest.raises(ConfigurationError, match="until a restart") if refused else nullcontext():
+        assert with_fixed_settings(old, new)[1] == ("server.host",)
 
 
 def test_another_log_level_is_used_at_once() -> None:
