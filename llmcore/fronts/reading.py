@@ -236,6 +236,10 @@ class AnsweredCalls:
         """Add a call that the client ran."""
         self._waiting[call_id] = self._waiting.get(call_id, 0) + 1
 
+    def has_call(self, call_id: str) -> bool:
+        """Return whether a call with this id came."""
+        return call_id in self._waiting
+
     def add_result(self, result: ToolResultPart, path: str) -> None:
         """Add the result at *path*; FrontError for one whose call has another result already."""
         call_id, plain = result.tool_call_id, uncached(result)

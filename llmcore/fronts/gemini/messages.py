@@ -261,8 +261,14 @@ class _ContentsReader:
         return {}
 
     def _called(self, id_: str | None, name: str | None) -> ToolCallPart:
-        """Return the call that a response is for; an unknown one if no call is open."""
-        if (call := self._open.take(id_, name)) is not None:
+        """Return the call that a response is for; an unknown one if no call is open.
+
+        An id that no call has counts as none where a call of the name is open: clients whose calls
+        came without ids make them up, such as from the function's name.
+        """
+        made_up = id_ is not None and not self._answered.has_call(id_)
+        call = self._open.take_named(name) if made_up else self._open.take(id_, name)
+        if call is not None:
             return call
         unknown = synthetic_call_id(None, len(self._messages), len(self._open))
         return ToolCallPart(id_ or unknown, name or "tool")
@@ -301,7 +307,11 @@ class _OpenCalls:
         """Remove and return the first call of an id; without one that of a name, or else of all."""
         if id_ is not None:
             return self._first(self._by_id.get(id_))
-        return self._first(self._by_name.get(name or "")) or self._first(self._order)
+        return self.take_named(name) or self._first(self._order)
+
+    def take_named(self, name: str | None) -> ToolCallPart | None:
+        """Remove and return the first call of a function's name."""
+        return self._first(self._by_name.get(name or ""))
 
     def _first(self, numbers: deque[int] | None) -> ToolCallPart | None:
         while numbers:

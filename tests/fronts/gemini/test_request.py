@@ -249,6 +249,28 @@ def test_a_response_with_an_id_belongs_to_that_call(role: str) -> None:
     assert results.content == (ToolResultPart("c2", "2", name="f"),)
 
 
+def test_an_id_that_no_call_has_counts_as_none() -> None:
+    """Some clients keep no ids of calls, and name a function's response after the function."""
+    parts = [
+        {"functionResponse": {"id": "f", "name": "f", "response": {"output": value}}}
+        for value in ("1", "2")
+    ]
+    _, calls, results = messages_of(HELLO, called("f", "f"), {"role": "tool", "parts": parts})
+    first, second = (part.id for part in calls.tool_calls)
+
+    assert results.content == (
+        ToolResultPart(first, "1", name="f"),
+        ToolResultPart(second, "2", name="f"),
+    )
+
+
+def test_a_response_of_another_function_with_an_unknown_id_answers_no_call() -> None:
+    part = {"functionResponse": {"id": "c9", "name": "g", "response": {"output": "1"}}}
+    *_, results = messages_of(HELLO, called("f"), {"role": "user", "parts": [part]})
+
+    assert results.content == (ToolResultPart("c9", "1", name="g"),)
+
+
 def test_words_beside_responses_come_after_them() -> None:
     content = responded(("f", {"output": "1"}))
     content["parts"].insert(0, {"text": "Go on."})
