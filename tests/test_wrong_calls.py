@@ -252,6 +252,12 @@ WRONG = {
     "_generate(messages=[_with_part({'type': 'input_file', 'file_id': 'x'})])": "DocumentPart.of",
     "_generate(messages=[_with_part({'type': 'tool_result'})])": '"role": "tool"',
     "_generate(messages=[_with_part('Hi')])": r"Message.user\(...\)",
+    "_generate(messages=[_with_part({'type': 'image_url', 'image_url': {'url': '/etc/a'}})])": (
+        r"local path.* write ImagePart.of\(path\)"
+    ),
+    "_generate(messages=[_with_part({'type': 'file', 'file': {'file_data': '~/a.pdf'}})])": (
+        "local path"
+    ),
     "Message('user', [{'type': 'text', 'text': 'Hi'}])": "the whole message as a dict",
     "ImagePart(data='aGk=', media_type='image/png')": "base64.b64decode",
     # tools as dicts of other APIs

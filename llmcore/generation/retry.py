@@ -44,6 +44,11 @@ def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]"
     max_attempts="write max_retries, which does not count the first attempt",
     retries="max_retries",
     num_retries="max_retries",
+    **dict.fromkeys(
+        ("initial_delay", "initial_delay_s", "delay", "wait", "min_wait"), "base_delay"
+    ),
+    **dict.fromkeys(("max_delay_s", "max_wait"), "max_delay"),
+    **dict.fromkeys(("factor", "backoff_factor", "backoff", "multiplier"), "backoff_multiplier"),
     attempts="write max_retries, which does not count the first attempt",
 )
 @frozen(kw_only=True)

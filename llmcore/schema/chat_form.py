@@ -24,6 +24,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
     cached,
+    is_local,
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind
@@ -152,6 +153,16 @@ _MEDIA_FIELDS: Final = {
 }
 
 
+def _address(url: str, where: str) -> str:
+    """Return *url*; InvalidRequestError for a local path: dicts often come from other machines."""
+    if is_local(url):
+        raise InvalidRequestError(
+            f"{where} has a local path where the API has a URL: write ImagePart.of(path) or "
+            "DocumentPart.of(path) for a file of this machine"
+        )
+    return url
+
+
 def _ttl(mark: object) -> CacheTtl:
     """Return how long to cache what has *mark*; InvalidRequestError for what is not a mark."""
     match mark:
@@ -171,13 +182,14 @@ def _unmarked(part: Any, where: str) -> ContentPart:
         case {"type": "refusal", "refusal": str(text)}:
             return RefusalPart(text)
         case {"type": "image_url", "image_url": {"url": str(url), **more}}:
-            return ImagePart(url=url, detail=cast("Any", more.get("detail")))
+            return ImagePart(url=_address(url, where), detail=cast("Any", more.get("detail")))
         case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(kind)}}:
             return AudioPart(data=_bytes(data, where), media_type=f"audio/{kind}")
         case {"type": "file", "file": {"file_id": str()} | {"file_data": str()} as file}:
             fields: dict[str, Any] = {
                 _DOCUMENT_FIELDS[k]: v for k, v in file.items() if k in _DOCUMENT_FIELDS
             }
+            _address(fields.get("url", ""), where)
             return DocumentPart(**fields)
     fault = f"{where} has a part that cannot be read"
     if not isinstance(part, Mapping):

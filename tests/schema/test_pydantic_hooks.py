@@ -102,6 +102,40 @@ def test_an_endpoint_refuses_an_invalid_message_with_its_path(client: TestClient
     assert "'usr' is not one of system, user, assistant, tool, developer @ $.role" in fault["msg"]
 
 
+def test_an_endpoint_takes_messages_in_the_form_of_chat_completions(client: TestClient) -> None:
+    answer = client.post("/chat", json={"messages": [{"role": "user", "content": "Hi"}]})
+
+    assert from_json(LLMResponse, answer.json()).text == "Hello"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image", "path": "/etc/passwd"},
+        {"type": "image", "url": "/etc/passwd"},
+        {"type": "document", "url": "~/.ssh/id_rsa"},
+        {"type": "image_url", "image_url": {"url": "/etc/passwd"}},
+        {
+            "type": "tool_result",
+            "tool_call_id": "1",
+            "content": {"parts": [{"type": "image", "path": "/etc/passwd"}]},
+            "provider_executed": True,
+        },
+    ],
+)
+def test_an_endpoint_does_not_read_files_of_its_machine(client: TestClient, part: Any) -> None:
+    role = "assistant" if part["type"] == "tool_result" else "user"
+    answer = client.post("/chat", json={"messages": [{"role": role, "content": [part]}]})
+
+    assert answer.status_code == 422
+
+
+def test_a_value_of_the_program_itself_may_have_a_file() -> None:
+    message = Message.user(ImagePart.of("photo.png"))
+
+    assert Chat(messages=[message]).messages == [message]
+
+
 def test_the_endpoints_are_described_as_objects(client: TestClient) -> None:
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
 
