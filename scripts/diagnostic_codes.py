@@ -399,9 +399,9 @@ _CODES: Final = {
         "Correct the reference; only references within the schema are followed.",
     ),
     "schema-root-not-object": _Code(
-        "A schema was wrapped in an object.",
+        "A tool's schema became that of an object.",
         "The target requires an object at the root.",
-        "Nothing needs to be done: `generate_object` unwraps the value.",
+        "Put the value into a property of an object.",
     ),
     "schema-root-union-merged": _Code(
         "A union at the root of a schema was merged into one object.",

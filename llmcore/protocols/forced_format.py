@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from attrs import field
 
-from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
+from llmcore.protocols.tool_schema import Projected, SchemaTarget, may_be_object, project
 from llmcore.schema import json
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
@@ -115,6 +115,18 @@ def unwrapped(arguments: JsonValue) -> str:
 
 
 # -- by the format of OpenAI's APIs
+
+
+NO_OBJECT: Final = "the API takes schemas of objects only"
+
+
+def allows_object(response_format: ResponseFormat) -> bool:
+    """Return whether a response of this format may be an object, as OpenAI's formats all are.
+
+    "Root objects must not be anyOf and must be an object". Source, read November 2026:
+    https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas.
+    """
+    return response_format.schema is None or may_be_object(response_format.schema)
 
 
 def lower_openai_schema(

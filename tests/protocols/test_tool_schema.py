@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
+from llmcore.protocols.tool_schema import Projected, SchemaTarget, may_be_object, project
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 
@@ -860,6 +860,35 @@ def test_a_root_that_is_not_an_object_is_reported(kind: Any, target: SchemaTarge
     assert result.schema["type"] == "object"
     assert codes(result) == ["schema-root-not-object"]
     assert result.diagnostics[0].path == "p.type"
+
+
+NAMED_LIST: Schema = {"$defs": {"L": {"type": "array"}, "O": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({}, True),
+        ({"type": "object"}, True),
+        ({"type": ["object", "null"]}, True),
+        ({"type": "array", "items": {}}, False),
+        ({"type": ["string", "null"]}, False),
+        ({"enum": ["a", "b"]}, False),
+        ({"enum": [{"a": 1}, None]}, True),
+        ({"const": 3}, False),
+        ({"anyOf": [{"type": "array"}, {"type": "object"}]}, True),
+        ({"oneOf": [{"type": "array"}, {"type": "null"}]}, False),
+        ({"allOf": [{"type": "object"}, {"type": "array"}]}, False),
+        ({**NAMED_LIST, "$ref": "#/$defs/L"}, False),
+        ({**NAMED_LIST, "$ref": "#/$defs/O"}, True),
+        ({**NAMED_LIST, "anyOf": [{"$ref": "#/$defs/L"}]}, False),
+        ({"$ref": "#/$defs/missing"}, True),
+        ({"$ref": "#"}, True),
+    ],
+)
+def test_schemas_that_no_object_fits_are_recognized(schema: Schema, expected: bool) -> None:
+    """At any depth of references and unions."""
+    assert may_be_object(schema) is expected
 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": {}}, {"type": "object"}])

@@ -9,7 +9,13 @@ from itertools import chain
 from typing import Final, cast
 
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
-from llmcore.protocols.forced_format import format_in_words, lower_openai_schema, words_of_json_mode
+from llmcore.protocols.forced_format import (
+    NO_OBJECT,
+    allows_object,
+    format_in_words,
+    lower_openai_schema,
+    words_of_json_mode,
+)
 from llmcore.protocols.lowering import lower_service_tier, with_accepted_effort, with_stream_options
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
@@ -90,14 +96,17 @@ def lower_response_format(
     """Return `response_format`, and instructions for a format that the server does not enforce."""
     if response_format is None or response_format.type == "text":
         return {}, ""
-    if response_format.type == "json_schema" and "json_schema" in dialect.response_formats:
+    of_object = allows_object(response_format)
+    knows_schemas = "json_schema" in dialect.response_formats
+    if response_format.type == "json_schema" and knows_schemas and of_object:
         has_strict = dialect.strict_schemas
         schema = lower_openai_schema(response_format, diagnostics, has_strict=has_strict)
         return {"type": "json_schema", "json_schema": schema}, ""
-    enforced = "json" in dialect.response_formats
+    enforced = "json" in dialect.response_formats and of_object
     if response_format.type == "json" and enforced:
         return {"type": "json_object"}, ""
-    why = f"the server does not enforce {response_format.type!r}"
+    unenforced = f"the server does not enforce {response_format.type!r}"
+    why = NO_OBJECT if knows_schemas and not of_object else unenforced
     words = format_in_words(response_format, why, diagnostics)
     return {"type": "json_object"} if enforced else {}, words
 

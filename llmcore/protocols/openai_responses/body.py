@@ -10,7 +10,13 @@ from typing import Final, cast
 from attrs import evolve
 
 from llmcore.protocols.caching import openai_cache_fields
-from llmcore.protocols.forced_format import lower_openai_schema, words_of_json_mode
+from llmcore.protocols.forced_format import (
+    NO_OBJECT,
+    allows_object,
+    format_in_words,
+    lower_openai_schema,
+    words_of_json_mode,
+)
 from llmcore.protocols.lowering import note_missing, with_accepted_effort, with_stream_options
 from llmcore.protocols.openai_responses.continuation import chains, continued, digests, note_lost
 from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
@@ -64,14 +70,16 @@ def _lower(
     stateless = chained or memory.get("store") is False
     context = target_of(request, options, dialect, stateless=stateless)
     words, items = lower_messages(request, context, diagnostics)
+    text, format_words = lower_text(request.response_format, diagnostics)
+    instructions = "\n\n".join(filter(None, (words, format_words)))
     body: NativeObject = {
         "model": request.model_id,
-        **({"instructions": words} if words else {}),
+        **({"instructions": instructions} if instructions else {}),
         "input": items,
         **lower_tools(request, context.keys, diagnostics),
         **lower_generation(request, diagnostics),
         **lower_reasoning(request, dialect, diagnostics),
-        **lower_text(request.response_format, diagnostics),
+        **text,
         **lower_caching(request, items, context, diagnostics),
     }
     if request.metadata:
@@ -168,14 +176,18 @@ def lower_include(
 # -- the format of the response
 
 
-def lower_text(response_format: ResponseFormat | None, diagnostics: Diagnostics) -> NativeObject:
-    """Return `text`; its verbosity is a provider option."""
+def lower_text(
+    response_format: ResponseFormat | None, diagnostics: Diagnostics
+) -> tuple[NativeObject, str]:
+    """Return `text`, whose verbosity is a provider option, and a format as instructions."""
     if response_format is None or response_format.type == "text":
-        return {}
+        return {}, ""
     if response_format.type == "json":
-        return {"text": {"format": {"type": "json_object"}}}
+        return {"text": {"format": {"type": "json_object"}}}, ""
+    if not allows_object(response_format):
+        return {}, format_in_words(response_format, NO_OBJECT, diagnostics)
     schema = lower_openai_schema(response_format, diagnostics)
-    return {"text": {"format": {"type": "json_schema", **schema}}}
+    return {"text": {"format": {"type": "json_schema", **schema}}}, ""
 
 
 def _name_json(

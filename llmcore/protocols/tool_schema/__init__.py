@@ -12,7 +12,7 @@ or hoisted, recursion cut), `normalise` (older and looser forms made one; keywor
 and the steps in order).
 """
 
-from llmcore.protocols.tool_schema.project import Projected, project
+from llmcore.protocols.tool_schema.project import Projected, may_be_object, project
 from llmcore.protocols.tool_schema.targets import SchemaTarget
 
-__all__ = ["Projected", "SchemaTarget", "project"]
+__all__ = ["Projected", "SchemaTarget", "may_be_object", "project"]

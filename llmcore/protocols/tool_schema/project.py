@@ -1,7 +1,7 @@
 """Projects a JSON Schema to a target: the steps in order, the root, limits of strict mode."""
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, cast
 
 from attrs import define
@@ -49,6 +49,28 @@ def object_root(root: JsonObject, path: str, diagnostics: Diagnostics) -> Schema
                 f"{keyword} is not allowed at the root; it is added to the description",
             )
     return _with_properties(top)
+
+
+def may_be_object(schema: JsonObject) -> bool:
+    """Return whether some value that *schema* allows is an object."""
+    return _may_be_object(schema, schema, frozenset())
+
+
+def _may_be_object(schema: JsonObject, root: JsonObject, opened: frozenset[str]) -> bool:
+    reference = schema.get("$ref")
+    target: JsonObject | None = None
+    if isinstance(reference, str) and reference not in opened:
+        target, opened = look_up(root, reference), opened | {reference}
+    inside = partial(_may_be_object, root=root, opened=opened)
+    kinds = types_of(schema)
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if kinds and "object" not in kinds:
+        return False
+    if isinstance(values, list) and not any(isinstance(value, Mapping) for value in values):
+        return False
+    unions = [schemas_in(schema.get(keyword)) for keyword in ("anyOf", "oneOf")]
+    members = [*schemas_in(schema.get("allOf")), *([] if target is None else [target])]
+    return all(map(inside, members)) and all(any(map(inside, union)) for union in unions if union)
 
 
 def _with_properties(top: Schema) -> Schema:

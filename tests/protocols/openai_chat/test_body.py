@@ -319,6 +319,19 @@ def test_formats_that_are_not_enforced_are_asked_for(
     assert codes(asked, dialect) == [("response-format-in-words", "response_format")]
 
 
+@pytest.mark.parametrize("formats", [{"json", "json_schema"}, {"json"}, set()])
+def test_a_list_is_asked_for_in_words_since_formats_are_of_objects(formats: set[str]) -> None:
+    """A schema made that of an object would hold the model to `{}`."""
+    dialect = evolve(COMPATIBLE, response_formats=frozenset(formats))
+    asked = _asked(response_format=ResponseFormat.json_schema({"type": "array", "items": SCHEMA}))
+
+    sent = body(asked, dialect)
+
+    assert "response_format" not in sent
+    assert '"type":"array"' in sent["messages"][0]["content"]
+    assert codes(asked, dialect) == [("response-format-in-words", "response_format")]
+
+
 # -- reasoning
 
 BUDGET = ReasoningOptions(budget_tokens=2048)

@@ -232,6 +232,21 @@ def test_each_response_format_is_sent_as_text_format(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("system", ["Be brief.", None])
+def test_a_list_is_asked_for_in_words_since_formats_are_of_objects(system: str | None) -> None:
+    """A schema made that of an object would hold the model to `{}`."""
+    wanted = ResponseFormat.json_schema({"type": "array", "items": SCHEMA})
+    asked = asked_of(response_format=wanted, system=system)
+
+    sent = body(asked)
+
+    assert "text" not in sent
+    before = "" if system is None else f"{system}\n\n"
+    assert sent["instructions"].startswith(f"{before}Answer with one JSON document")
+    assert '"type":"array"' in sent["instructions"]
+    assert codes(asked) == [("response-format-in-words", "response_format")]
+
+
 def test_a_schema_that_cannot_be_strict_is_not() -> None:
     """Free-form objects have no strict form; a diagnostic reports it."""
     loose = ResponseFormat.json_schema({"type": "object", "additionalProperties": True})
