@@ -531,8 +531,8 @@ _CODES: Final = {
         "Define the tool in the request.",
     ),
     "tools-narrowed": _Code(
-        "Only the allowed functions were offered.",
-        "The upstream's API cannot restrict a choice to some of the functions.",
+        "Only the allowed tools were offered.",
+        "The upstream's API cannot restrict a choice to some of the tools.",
         _NOTHING,
     ),
     "unknown-parameter": _Code(

@@ -138,6 +138,10 @@ _MODES: Final = {
 }
 
 
+NARROWED: Final = "only the allowed tools are offered: the upstream cannot allow some of them"
+"""Why a choice of allowed tools leaves out the others."""
+
+
 def choice_of_mode(mode: object, tools: Sequence[object]) -> ToolChoice | None:
     """Return the tool choice of a mode; None for `auto` and `none` if there are no *tools*.
 

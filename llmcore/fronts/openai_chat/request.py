@@ -26,7 +26,7 @@ from llmcore.fronts.front import (
 from llmcore.fronts.openai_chat.foreign_forms import in_own_forms, is_responses_request
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
-from llmcore.fronts.openai_forms import END_USER, read_format
+from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE, read_format
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
@@ -43,7 +43,7 @@ from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool
@@ -109,7 +109,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
         reasoning=_reasoning(body, same_api=upstream.protocol_id in (None, PROTOCOL_ID)),
         cache=_cache(body),
         metadata=_metadata(body, diagnostics),
-        provider_options=_provider_options(body, upstream, diagnostics),
+        provider_options=_provider_options(body, upstream, offer.native_choice, diagnostics),
     )
     request = without_billing_line(request, upstream, diagnostics)
     hidden = object_or_empty(body.get("reasoning")).get("exclude") is True
@@ -306,11 +306,15 @@ _INSIDE: Final[Mapping[str, frozenset[str]]] = {
 
 
 def _provider_options(
-    body: Fields, upstream: Upstream, diagnostics: Diagnostics
+    body: Fields,
+    upstream: Upstream,
+    native_choice: JsonObject | None,
+    diagnostics: Diagnostics,
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return the native fields for the upstream, and report those that it does not have.
 
     A server of the same API gets every field: what the client and its vendor agree on is theirs.
+    *native_choice* is the choice of tools where it is sent as it is.
     """
     protocol_id = upstream.protocol_id
     given = {name: value for name, value in body.items() if _is_left(name, value)}
@@ -318,7 +322,8 @@ def _provider_options(
     if protocol_id != PROTOCOL_ID:
         given.pop("service_tier", None)  # a generation option
     if protocol_id in (None, PROTOCOL_ID):
-        options = given | own_forms(body)
+        choice = {} if native_choice is None else {TOOL_CHOICE: native_choice}
+        options = given | own_forms(body) | choice
         if upstream.policy.hosted_tools in ("drop", "function"):
             options.pop("web_search_options", None)
     else:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
+from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
@@ -29,13 +29,13 @@ from llmcore.fronts.reading import (
     rooted,
 )
 from llmcore.fronts.tools_as_functions import function_instead, refuse_or_report
-from llmcore.protocols.openai_chat.names import PROTOCOL_ID
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID, TOOL_NAMES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 
@@ -48,6 +48,8 @@ class Offer:
     parallel: bool | None = None
     legacy: bool = False
     """Whether the client uses the deprecated `functions` instead of `tools`."""
+    native_choice: JsonObject | None = None
+    """The choice in the form of the API, where it names the tools that are allowed."""
 
 
 def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Offer:
@@ -62,7 +64,11 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
     others = ("tool_choice",) if legacy else ("functions", "function_call")
     unread = [name for name in others if body.get(name) not in (None, [], "auto")]
     report_lost(unread, f"the tools of the request are its {_field(legacy)}", diagnostics)
-    offered, wanted = _chosen(choice, tools)
+    native_choice = None
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
+        offered, wanted, native_choice = _read_allowed(choice, tools, upstream, diagnostics)
+    else:
+        offered, wanted = tools, _chosen(choice, tools)
     searching = _web_search(read(body, _PATH, dict), upstream, diagnostics)
     if isinstance(searching, ToolDefinition) and searching.name in map(_name_of, offered):
         searching = None  # the client has such a function itself
@@ -72,6 +78,7 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
         choice=wanted,
         parallel=parallel if offered else None,
         legacy=legacy,
+        native_choice=native_choice,
     )
 
 
@@ -154,19 +161,38 @@ def _reject_same_names(tools: Sequence[ToolSpec]) -> None:
 # -- the choice
 
 
-def _chosen(
-    native: object, tools: Sequence[ToolSpec]
-) -> tuple[Sequence[ToolSpec], ToolChoice | None]:
-    """Return the tools that a choice leaves, and the choice."""
+def _chosen(native: object, tools: Sequence[ToolSpec]) -> ToolChoice | None:
+    """Return the choice of a mode or of one tool."""
     if native is None or isinstance(native, str):
-        return tools, choice_of_mode(native, tools)
+        return choice_of_mode(native, tools)
     if not isinstance(native, dict):
         raise invalid("tool_choice must be a string or an object.", TOOL_CHOICE)
-    if native.get("type") == "allowed_tools":
-        allowed = {**native, **object_or_empty(native.get("allowed_tools"))}
-        kept = _allowed(objects(allowed.get("tools")), tools)
-        return kept, choice_of_mode(allowed.get("mode") or "auto", kept)
-    return tools, ToolChoice.named(_known(native, _names_of(tools)))
+    return ToolChoice.named(_known(native, _names_of(tools)))
+
+
+def _read_allowed(
+    native: Fields, tools: Sequence[ToolSpec], upstream: Upstream, diagnostics: Diagnostics
+) -> tuple[Sequence[ToolSpec], ToolChoice | None, JsonObject | None]:
+    """Return the tools that a choice of allowed tools leaves, its mode, and its native form.
+
+    For an upstream that has such choices all tools stay, so that the prefix of the prompt is the
+    same, and the native choice names those that are allowed.
+    """
+    given = {**native, **object_or_empty(native.get("allowed_tools"))}
+    allowed, mode = _allowed(objects(given.get("tools")), tools), given.get("mode") or "auto"
+    choice = choice_of_mode(mode, allowed)
+    sent_as_named = all(TOOL_NAMES.allows(_name_of(tool) or "") for tool in allowed)
+    if upstream.protocol_id == PROTOCOL_ID and upstream.native_tools and allowed and sent_as_named:
+        holder = {"mode": mode, "tools": [_reference(tool) for tool in allowed]}
+        return tools, choice, {"type": "allowed_tools", "allowed_tools": holder}
+    if len(allowed) < len(tools):
+        diagnostics.at(TOOL_CHOICE).changed("tools-narrowed", NARROWED)
+    return allowed, choice, None
+
+
+def _reference(tool: ToolSpec) -> JsonObject:
+    kind = "custom" if isinstance(tool, CustomTool) else "function"
+    return {"type": kind, kind: {"name": _name_of(tool)}}
 
 
 def _allowed(wanted: Sequence[Fields], tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:

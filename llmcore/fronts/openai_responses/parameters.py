@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from llmcore.fronts import openai_forms
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.openai_forms import END_USER
+from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.reading import (
     read_options,
@@ -28,7 +28,7 @@ from llmcore.protocols.openai_responses.names import PARAMETERS
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 
 Body = Mapping[str, Any]
@@ -176,21 +176,24 @@ def _include(body: Body, protocol_id: str | None) -> dict[str, Any]:
 
 def _tool_choice(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the choice of one tool of an MCP server, which only the Responses API has."""
-    choice = object_or_empty(body.get("tool_choice"))
+    choice = object_or_empty(body.get(TOOL_CHOICE))
     if choice.get("type") != "mcp" or choice.get("name") is None:
         return {}
     if protocol_id == RESPONSES:
-        return {"tool_choice": choice}
+        return {TOOL_CHOICE: choice}
     why = "the upstream can be made to use a server, and not one of its tools"
     diagnostics.at("tool_choice.name").unsupported(why)
     return {}
 
 
 def provider_options(
-    body: Body, protocol_id: str | None, diagnostics: Diagnostics
+    body: Body, protocol_id: str | None, choice: JsonObject | None, diagnostics: Diagnostics
 ) -> dict[str, dict[str, Any]]:
-    """Return the native fields for the upstream, and report those that it does not have."""
-    options: dict[str, Any] = {}
+    """Return the native fields for the upstream, and report those that it does not have.
+
+    *choice* is the native choice of tools, where the upstream is sent one.
+    """
+    options: dict[str, Any] = {} if choice is None else {TOOL_CHOICE: choice}
     passed = _PASSED.get(protocol_id or "", frozenset())
     for name in _OPTIONAL:
         value = body.get(name)

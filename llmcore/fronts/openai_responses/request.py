@@ -165,7 +165,8 @@ def _request(
     compacts: bool,
 ) -> LLMRequest:
     protocol_id = upstream.protocol_id
-    choice, allowed = read_tool_choice("none" if compacts else body.get("tool_choice"), offer)
+    wanted = "none" if compacts else body.get("tool_choice")
+    choice, allowed = read_tool_choice(wanted, offer, upstream, diagnostics)
     instructions = read_field(body, "instructions", str)
     empty = len(messages) == compacts  # the wish for a summary does not count
     if empty and (compacts or not instructions):
@@ -186,7 +187,7 @@ def _request(
         response_format=None if compacts else read_format(body),
         reasoning=read_reasoning(body),
         cache=read_cache(body),
-        provider_options=provider_options(body, protocol_id, diagnostics),
+        provider_options=provider_options(body, protocol_id, allowed.choice, diagnostics),
     )
     return without_billing_line(request, upstream, diagnostics)
 

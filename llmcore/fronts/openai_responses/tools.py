@@ -17,7 +17,7 @@ from attrs import evolve
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
+from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
 from llmcore.fronts.reading import rooted
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
@@ -53,6 +53,8 @@ class ToolOffer:
     tools: tuple[OfferedTool, ...] = ()
     native: bool = False
     """See `ToolRegistry.native`."""
+    choice: JsonObject | None = None
+    """The native choice among them, where it names those that are allowed."""
 
     @property
     def registry(self) -> ToolRegistry:
@@ -360,15 +362,15 @@ def _unmarked(value: Any) -> Any:
 _MAX_ALLOWED = 1000
 
 
-def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | None, ToolOffer]:
+def read_tool_choice(
+    native: object, offer: ToolOffer, upstream: Upstream, diagnostics: Diagnostics
+) -> tuple[ToolChoice | None, ToolOffer]:
     """Return the choice, and what of *offer* it leaves.
 
     Without tools `auto` and `none` are left out. FrontError for a choice that no tool fulfils.
     """
     if isinstance(native, dict) and native.get("type") == "allowed_tools":
-        allowed = evolve(offer, tools=_allowed(native, offer))
-        mode = native.get("mode") or "auto"
-        return choice_of_mode(mode, allowed.tools), allowed
+        return _read_allowed(native, offer, upstream, diagnostics)
     if native is None or isinstance(native, str):
         return choice_of_mode(native, offer.tools), offer
     if not isinstance(native, dict):
@@ -378,6 +380,37 @@ def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | Non
         raise invalid(f"tool_choice names {_words(native)}, which is not in tools.", TOOL_CHOICE)
     name = chosen.entry.upstream if chosen.entry else chosen.label or chosen.type
     return ToolChoice.named(name), offer
+
+
+def _read_allowed(
+    native: Mapping[str, Any], offer: ToolOffer, upstream: Upstream, diagnostics: Diagnostics
+) -> tuple[ToolChoice | None, ToolOffer]:
+    """Return the mode, and *offer* with the allowed tools.
+
+    For an upstream that has such choices all tools stay, so that the prefix of the prompt is the
+    same, and the choice names those that are allowed.
+    """
+    allowed, mode = _allowed(native, offer), native.get("mode") or "auto"
+    choice = choice_of_mode(mode, allowed)
+    if upstream.protocol_id == PROTOCOL_ID and upstream.native_tools and allowed:
+        references = [_reference(tool) for tool in allowed]
+        named = {"type": "allowed_tools", "mode": mode, "tools": references}
+        return choice, evolve(offer, choice=named)
+    if len(allowed) < len(offer.tools):
+        diagnostics.at(TOOL_CHOICE).changed("tools-narrowed", NARROWED)
+    return choice, evolve(offer, tools=allowed)
+
+
+def _reference(tool: OfferedTool) -> JsonObject:
+    """Return the reference to *tool* in the form that the upstream is sent it."""
+    match tool.spec:
+        case ToolDefinition(name=name):
+            return {"type": "function", "name": name}
+        case CustomTool(name=name):
+            return {"type": "custom", "name": name}
+        case HostedTool():
+            label = {} if tool.label is None else {"server_label": tool.label}
+            return {"type": tool.type, **label}
 
 
 def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, ...]:

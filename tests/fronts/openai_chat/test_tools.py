@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.openai_chat import front
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolChoice, ToolDefinition
-from tests.fronts.openai_chat.chat_kit import read, refused
+from tests.fronts.openai_chat.chat_kit import PROMPT, read, refused, upstream_of
 
 MOST = TranslationPolicy().max_tools
 F: dict[str, Any] = {"type": "function", "function": {"name": "f"}}
@@ -101,6 +104,46 @@ def test_a_choice_leaves_the_tools_that_it_allows(
 
     assert [tool.name for tool in made.tools] == names  # type: ignore[union-attr]
     assert made.tool_choice == expected
+
+
+@pytest.mark.parametrize(
+    ("protocol_id", "native_tools", "other", "narrowed"),
+    [
+        ("openai-chat", True, "g", False),
+        ("openai-chat", True, "g.h", False),
+        ("openai-chat", False, "g", True),
+        ("openai-responses", True, "g", True),
+        ("gemini", True, "g", True),
+        (None, True, "g", True),
+    ],
+)
+def test_allowed_tools_go_with_the_choice_to_an_upstream_that_has_it(
+    protocol_id: str | None, native_tools: bool, other: str, narrowed: bool
+) -> None:
+    """All tools stay there, so that a cached prefix stays; elsewhere the others are left out."""
+    tools = [F, {"type": "function", "function": {"name": other}}]
+    allowed = {"mode": "auto", "tools": [F]}
+    choice = {"type": "allowed_tools", "allowed_tools": allowed}
+    body: Any = {"model": "m", "messages": [PROMPT], "tools": tools, "tool_choice": choice}
+    upstream = evolve(upstream_of(protocol_id), native_tools=native_tools)
+    made = front.read(ClientRequest(body=body), upstream).unwrap()
+
+    assert made.request.tool_choice == ToolChoice.auto()
+    offered = [tool.name for tool in made.request.tools if isinstance(tool, ToolDefinition)]
+    assert offered == (["f"] if narrowed else ["f", other])
+    assert [one.code for one in made.diagnostics] == (["tools-narrowed"] if narrowed else [])
+    sent = made.request.provider_options.get("openai", {}).get("tool_choice")
+    assert sent == (None if narrowed else choice)
+
+
+def test_an_allowed_tool_whose_name_the_upstream_does_not_take_is_offered_alone() -> None:
+    """Its name is replaced where the body is built, which the choice does not know."""
+    tool = {"type": "function", "function": {"name": "a.b"}}
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [tool]}}
+    made = read({"tools": [tool, F], "tool_choice": choice}, protocol_id="openai-chat")
+
+    assert [one.name for one in made.request.tools] == ["a.b"]  # type: ignore[union-attr]
+    assert "openai" not in made.request.provider_options
 
 
 @pytest.mark.parametrize("choice", ["auto", "none"])

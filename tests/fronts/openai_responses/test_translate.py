@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_responses.messages import required_references
+from llmcore.fronts.openai_responses.request import read
 from llmcore.fronts.openai_responses.state import StoredConversation
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolEntry
@@ -29,6 +31,7 @@ from tests.fronts.openai_responses.responses_kit import (
     messages_of,
     refused,
     translated,
+    upstream_of,
 )
 
 FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object"}}
@@ -521,6 +524,54 @@ def test_allowed_tools_are_a_filter_and_a_mode() -> None:
     assert names(made) == ["g"]
     assert made.request.tool_choice == ToolChoice.required()
     assert made.registry.of_client("f") is not None
+    assert [(one.code, one.path) for one in made.diagnostics] == [("tools-narrowed", "tool_choice")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sent"),
+    [
+        ([FUNCTION], [{"type": "function", "name": "f"}]),
+        ([{"type": "function", "name": "a-b"}], [{"type": "function", "name": "a_b"}]),
+        ([{"type": "custom", "name": "patch"}], [{"type": "function", "name": "patch"}]),
+        ([{"type": "web_search"}], [{"type": "web_search"}]),
+        (
+            [{"type": "mcp", "server_label": "docs"}, FUNCTION],
+            [{"type": "function", "name": "f"}, {"type": "mcp", "server_label": "docs"}],
+        ),
+    ],
+    ids=["function", "renamed", "freeform", "hosted", "mcp"],
+)
+def test_allowed_tools_go_with_the_choice_to_an_upstream_that_has_it(
+    wanted: Any, sent: Any
+) -> None:
+    """All tools stay, so that a cached prefix stays, and the allowed ones are named as sent."""
+    tools = [
+        FUNCTION,
+        {**FUNCTION, "name": "a-b"},
+        {"type": "custom", "name": "patch"},
+        {"type": "web_search"},
+        {"type": "mcp", "server_label": "docs", "server_url": "https://mcp.example/mcp"},
+    ]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": wanted}
+    policy = TranslationPolicy(hosted_tools="native")
+    body = {"input": "x", "tools": tools, "tool_choice": choice}
+    made = translated(body, protocol_id="openai-responses", policy=policy)
+
+    assert len(made.request.tools) == len(tools)
+    assert made.request.tool_choice == ToolChoice.required()
+    assert made.request.provider_options["openai"]["tool_choice"] == {**choice, "tools": sent}
+    assert made.diagnostics == ()
+
+
+def test_allowed_tools_are_a_filter_where_the_upstream_only_imitates_the_api() -> None:
+    tools = [FUNCTION, {**FUNCTION, "name": "g"}]
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION]}
+    body: Any = {"model": "client-model", "input": "x", "tools": tools, "tool_choice": choice}
+    upstream = evolve(upstream_of("openai-responses"), native_tools=False)
+    made = read(ClientRequest(body=body), upstream).unwrap()
+
+    assert names(made) == ["f"]
+    assert codes(made) == ["tools-narrowed"]
 
 
 @pytest.mark.parametrize(
