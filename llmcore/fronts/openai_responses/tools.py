@@ -162,7 +162,8 @@ class ToolCollector:
                 return self._builtin(type_, native, path)
             case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
                 return self._hosted_function(type_, native, path)
-            case str(type_) if type_ in HOSTED_KINDS:
+            case str(type_) if type_ in HOSTED_KINDS or self._protocol_id == PROTOCOL_ID:
+                # servers that imitate the API have tools of their own, such as xAI's `x_search`
                 here, label = self._diagnostics.at(path), str_or_none(native.get("server_label"))
                 spec = offer_hosted(native, self._protocol_id, self._policy, here)
                 return None if spec is None else OfferedTool(spec=spec, type=type_, label=label)

@@ -610,6 +610,18 @@ def test_hosted_tools_may_be_refused() -> None:
     assert (error.status, error.code) == (400, "unsupported_tool")
 
 
+@pytest.mark.parametrize("type_", ["x_search", "openrouter:web_search"])
+def test_tools_of_a_server_that_imitates_the_api_go_to_it(type_: str) -> None:
+    """What the client and its server agree on is theirs; another API has no such tool."""
+    tool = {"type": type_, "from_date": "2026-01-01"}
+    body = {"input": "x", "tools": [tool], "tool_choice": {"type": type_}}
+    made = translated(body, protocol_id="openai-responses")
+
+    assert made.request.tools == (HostedTool.raw("openai", tool),)
+    assert made.request.tool_choice == ToolChoice.named(type_)
+    assert refused(body, protocol_id="openai-chat").code == "unsupported_tool"
+
+
 # -- items
 
 
