@@ -285,6 +285,19 @@ def test_a_stray_result_is_dropped() -> None:
     assert said(repaired) == {("tool-result-stray", "messages[0].content[0]", "dropped")}
 
 
+@pytest.mark.parametrize("policy", [CHAT, RESPONSES, MESSAGES, CONTENTS])
+def test_a_history_of_which_nothing_is_left_is_one_message(policy: HistoryPolicy) -> None:
+    """No API takes a request without any."""
+    history = [Message.tool("gone", "x")]
+
+    repaired = repair(history, policy)
+
+    assert shape(repaired.messages) == [("user", ["(empty message)"])]
+    assert codes(repaired) == ["tool-result-stray", "first-message-added"]
+    assert repair(history, replace(policy, continues_stored=True)).messages
+    assert repair([], policy).messages == ()
+
+
 @pytest.mark.parametrize("policy", [RESPONSES, replace(CONTENTS, starts_with_user=False)])
 def test_a_result_for_a_stored_call_stays(policy: HistoryPolicy) -> None:
     """Where the provider holds the earlier turns, their calls need not be in sight."""

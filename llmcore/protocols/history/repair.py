@@ -356,6 +356,10 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     results = match(drafts, policy, diagnostics)
     settle(drafts, results, policy, diagnostics)
     arranged = arrange(units_of(drafts, results, policy), policy, diagnostics)
+    if messages and not arranged and not policy.continues_stored:
+        why = "nothing of the conversation can be sent, and one message at least is needed"
+        diagnostics.at("messages[0]").added("first-message-added", why)
+        arranged = [Arranged("messages[0]", Message.user(EMPTY_MESSAGE), None)]
     return Repaired(
         messages=tuple(entry.message for entry in arranged),
         paths=tuple(entry.path for entry in arranged),
