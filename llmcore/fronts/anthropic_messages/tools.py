@@ -321,6 +321,9 @@ def _read_choice(
             "unsupported_tool",
         )
     if not specs:
+        if given in ("any", "tool"):
+            why = "tool_choice demands a call, but there are no tools to call."
+            raise invalid(why, "tool_choice")
         return None, None
     return _choice(_MODES[given], name, specs, upstream, diagnostics), parallel
 

@@ -121,6 +121,14 @@ def test_a_choice_of_a_hosted_tool_is_left_to_the_model() -> None:
     assert "tool-choice-changed" in codes(made)
 
 
+@pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "read"}])
+def test_a_choice_that_demands_a_call_without_tools_is_refused(choice: Any) -> None:
+    error = refused({"tool_choice": choice})
+
+    assert (error.status, error.param) == (400, "tool_choice")
+    assert error.message == "tool_choice demands a call, but there are no tools to call."
+
+
 def test_a_choice_without_tools_is_left_out() -> None:
     made = read({"tools": [], "tool_choice": {"type": "auto"}}).request
 
