@@ -216,7 +216,7 @@ class _TurnReader:
         self._diagnostics.at(path).changed("hosted-tool-as-text", why)
         code = camel_keys(part.get("executableCode")).get("code")
         printed = camel_keys(part.get("codeExecutionResult")).get("output")
-        return [TextPart(f"```\n{text}\n```") for text in (code, printed) if str_or_none(text)]
+        return [TextPart(f"```\n{text}\n```\n") for text in (code, printed) if str_or_none(text)]
 
 
 def _call(call: NativeObject, path: str) -> ToolCallPart:

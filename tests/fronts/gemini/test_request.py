@@ -411,7 +411,7 @@ def test_code_that_gemini_ran_is_text_to_other_models() -> None:
     }
     made = read({"contents": [HELLO, turn]})
 
-    assert made.request.messages[1].text == "```\nprint(1)\n``````\n1\n```"
+    assert made.request.messages[1].text == "```\nprint(1)\n```\n```\n1\n```\n"
     assert codes(made) == ["hosted-tool-as-text", "hosted-tool-as-text"]
 
 
