@@ -6,6 +6,7 @@ November 2026, which other APIs' fronts translate.
 
 from collections.abc import Mapping
 from functools import partial
+from math import ceil
 from typing import Final
 
 from attrs import asdict, field
@@ -151,9 +152,10 @@ _TIMED_OUT: Final = _BY_CLASS[errors.RequestTimeoutError]
 _BY_UPSTREAM_STATUS: Final[Mapping[int | None, tuple[int, str, str | None]]] = {
     503: _UNAVAILABLE,
     504: _TIMED_OUT,
+    409: (409, "conflict_error", "conflict"),
 }
-"""Of servers' errors without a more specific class, by the upstream's status: clients wait longer
-for a server that is unavailable than for one that failed."""
+"""Of errors without a more specific class, by the upstream's status: clients wait longer for a
+server that is unavailable than for one that failed."""
 
 
 _INSTEAD: Final[Mapping[type[LLMError], str]] = {
@@ -201,7 +203,7 @@ def _client_message(error: LLMError) -> str:
 def _status_type_code(error: LLMError) -> tuple[int, str, str | None]:
     """Return the status, the type and the code of an upstream's error."""
     kind = next(kind for kind in type(error).__mro__ if kind in _BY_CLASS)
-    if kind is errors.ServerError:
+    if kind in (errors.ServerError, errors.ProviderError):
         return _BY_UPSTREAM_STATUS.get(error.status_code, _BY_CLASS[kind])
     return _BY_CLASS[kind]
 
@@ -217,10 +219,12 @@ def retry_headers(error: FrontError) -> dict[str, str]:
     """Return the headers by which the vendors' SDKs decide whether, and when, to try again.
 
     Sources: the `openai` and `anthropic` packages, `_base_client` (`x-should-retry`,
-    `retry-after`).
+    `retry-after-ms` before `retry-after`).
     """
     again = error.status in _WORTH_A_RETRY and error.code not in _FUTILE
     headers = {"x-should-retry": "true" if again else "false"}
     if error.retry_after is not None:
-        headers["retry-after"] = str(max(1, round(error.retry_after)))
+        headers["retry-after"] = str(max(1, ceil(error.retry_after)))
+        if error.retry_after % 1:  # whole seconds would be too long
+            headers["retry-after-ms"] = str(ceil(error.retry_after * 1000))
     return headers

@@ -59,6 +59,7 @@ def test_every_error_has_a_status_and_all_four_fields(kind: type) -> None:
         (503, (503, 503, 503)),
         (504, (504, 504, 504)),
         (529, (503, 529, 503)),
+        (409, (409, 409, 409)),
     ],
 )
 def test_an_upstream_that_is_unavailable_is_told_from_one_that_failed(
@@ -87,7 +88,7 @@ def test_googles_word_for_unavailable_counts_within_a_stream_too() -> None:
         (invalid("no"), {"x-should-retry": "false"}),
         (
             FrontError(status=429, message="slow", retry_after=2.6),
-            {"x-should-retry": "true", "retry-after": "3"},
+            {"x-should-retry": "true", "retry-after": "3", "retry-after-ms": "2600"},
         ),
         (
             FrontError(status=429, message="empty", code="insufficient_quota"),
@@ -96,7 +97,15 @@ def test_googles_word_for_unavailable_counts_within_a_stream_too() -> None:
         (from_llm_error(error_types()["AuthenticationError"]("bad")), {"x-should-retry": "false"}),
         (
             FrontError(status=503, message="full", retry_after=0.1),
-            {"x-should-retry": "true", "retry-after": "1"},
+            {"x-should-retry": "true", "retry-after": "1", "retry-after-ms": "100"},
+        ),
+        (
+            FrontError(status=429, message="slow", retry_after=2.2),
+            {"x-should-retry": "true", "retry-after": "3", "retry-after-ms": "2200"},
+        ),
+        (
+            FrontError(status=429, message="slow", retry_after=7.0),
+            {"x-should-retry": "true", "retry-after": "7"},
         ),
     ],
 )

@@ -73,9 +73,12 @@ def _status(error: FrontError) -> int:
 
 def _message(error: FrontError) -> str:
     """Return the message, with Google's words for a prompt that is too long before it."""
-    if error.code == CONTEXT_LENGTH and _TOO_LONG not in error.message:
+    if error.code != CONTEXT_LENGTH or _TOO_LONG in error.message:
+        return error.message
+    if error.actual_tokens is None or error.limit_tokens is None:
         return f"The input token count {_TOO_LONG} allowed. {error.message}"
-    return error.message
+    actual, limit = error.actual_tokens, error.limit_tokens
+    return f"The input token count ({actual}) {_TOO_LONG} allowed ({limit}). {error.message}"
 
 
 def _details(error: FrontError) -> list[JsonObject]:

@@ -277,7 +277,7 @@ def test_rate_limit_error_has_the_time_to_wait() -> None:
     kinds = {detail["@type"].rpartition(".")[2]: detail for detail in error["details"]}
     assert kinds["RetryInfo"]["retryDelay"] == "12.5s"
     assert "QuotaFailure" not in kinds
-    assert made.headers["retry-after"] == "12"
+    assert (made.headers["retry-after"], made.headers["retry-after-ms"]) == ("13", "12500")
 
 
 def test_a_prompt_that_is_too_long_has_googles_words() -> None:
@@ -286,6 +286,15 @@ def test_a_prompt_that_is_too_long_has_googles_words() -> None:
 
     assert "exceeds the maximum number of tokens allowed" in error["message"]
     assert error["message"].endswith("maximum context length is 8192")
+
+
+def test_a_prompt_that_is_too_long_has_the_numbers_that_are_known() -> None:
+    counted = ContextLengthError("too many", actual_tokens=9000, limit_tokens=8192)
+    error: Any = front.error(from_llm_error(counted)).body["error"]
+
+    assert error["message"] == (
+        "The input token count (9000) exceeds the maximum number of tokens allowed (8192). too many"
+    )
 
 
 def test_a_field_at_fault_is_named() -> None:
