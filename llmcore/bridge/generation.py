@@ -11,6 +11,7 @@ from attrs import evolve
 from msgspec.structs import replace
 
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
+from llmcore.bridge.http.logs import REQUEST_ID
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import further_models
 from llmcore.bridge.pools.affinity import conversation_of
@@ -201,7 +202,10 @@ class Generation(Generic[Read]):
 
     def _info(self, name: str, conversation: str = "") -> ResponseIdentity:
         return ResponseIdentity(
-            id=new_id(self.front.id_prefix, conversation), created_at=int(time.time()), model=name
+            id=new_id(self.front.id_prefix, conversation),
+            created_at=int(time.time()),
+            model=name,
+            request_id=REQUEST_ID.get(),
         )
 
     def relay_route(self, request: ClientRequest, chosen: ChosenModel) -> Route | None:

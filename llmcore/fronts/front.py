@@ -150,6 +150,8 @@ class ResponseIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """The time of creation, in seconds since 1970."""
     model: str
     """The model's name as the client wrote it; empty for the one that the events name."""
+    request_id: str | None = None
+    """The server's own id of the request, for APIs whose errors name it."""
 
 
 class FrontWriter:

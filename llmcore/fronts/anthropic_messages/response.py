@@ -18,6 +18,8 @@ The writer is a private builder that lives as long as one response; a delta cost
 from collections.abc import Mapping
 from typing import Any, Final
 
+from attrs import evolve
+
 from llmcore.fronts.anthropic_messages.blocks import (
     BlockWriter,
     OpenBlock,
@@ -465,7 +467,8 @@ class MessagesWriter(FrontWriter):
         return {**stop, "stop_reason": STOP_REASON, "stop_sequence": None} if whole else stop
 
     def _write_failure(self, error: LLMError) -> None:
-        self._blocks.write(dict(envelope(from_llm_error(error))))
+        failure = evolve(from_llm_error(error), request_id=self._info.request_id)
+        self._blocks.write(dict(envelope(failure)))
 
 
 def _grounding_query(event: Finish) -> str:

@@ -500,6 +500,21 @@ def test_errors_of_messages_name_the_gateways_own_request() -> None:
     assert answer.json()["request_id"] == answer.headers["request-id"]
 
 
+def test_an_error_within_a_stream_of_messages_names_the_gateways_own_request() -> None:
+    """As the response to a request that is refused does."""
+    path, body = ASKS["anthropic-messages"]
+    script = [chat_chunk(delta={"content": "It "}), b'data: {"error": {"code": 500}}\n\n']
+
+    def handler(_received: Received) -> Answer:
+        return Answer(script, headers={"content-type": "text/event-stream"})
+
+    with serve(handler) as server, gateway(COMPATIBLE.model_at(server.url)) as url:
+        answer = httpx.post(url + path, json={**body, "stream": True})
+
+    last = json.loads(answer.text.strip().rpartition("data: ")[2])
+    assert (last["type"], last["request_id"]) == ("error", answer.headers["request-id"])
+
+
 def test_a_user_id_of_claude_code_is_not_taken_for_a_key() -> None:
     """It is JSON text in `metadata`."""
     path, body = ASKS["anthropic-messages"]
