@@ -17,7 +17,10 @@ from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.openai_chat import OPENAI
 from llmcore.protocols.protocol import Frame
 from llmcore.routes.decoding import deltas
+from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.result import Failure
+from llmcore.testing import decode_recorded
 from tests.support.strategies.native.anthropic import MESSAGES
 from tests.support.strategies.native.bedrock import BEDROCK
 from tests.support.strategies.native.chat import drawn
@@ -221,3 +224,30 @@ def test_no_frame_raises_but_value_error(native: DrawnResponses, name: str, data
 def test_any_bytes_are_an_error(native: DrawnResponses, body: bytes) -> None:
     assert isinstance(native.streamed(body)[-1], ErrorEvent)
     assert isinstance(native.whole(body)[-1], ErrorEvent)
+
+
+# -- whole bodies without anything
+
+
+@pytest.mark.parametrize(
+    ("protocol_id", "body"),
+    [
+        ("openai-chat", {"choices": [{"message": None}]}),
+        ("openai-chat", {"choices": [{"message": {"content": ""}, "finish_reason": None}]}),
+        ("anthropic-messages", {"type": "message", "content": [], "stop_reason": None}),
+        ("gemini", {"candidates": [{"content": {}}]}),
+        ("bedrock-converse", {"output": {"message": {"role": "assistant", "content": []}}}),
+    ],
+)
+def test_a_body_with_neither_content_nor_a_finish_reason_is_an_error(
+    protocol_id: str, body: dict[str, Any]
+) -> None:
+    """A server that failed may send it with a status of 200."""
+    headers = {"content-type": "application/json"}
+    read = decode_recorded(
+        protocol_id, status=200, headers=headers, body=json.dumps(body).encode(), streaming=False
+    )
+
+    assert isinstance(read, Failure)
+    assert isinstance(read.failure(), StreamError)
+    assert "has neither content nor a" in read.failure().message

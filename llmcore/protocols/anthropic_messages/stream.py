@@ -26,6 +26,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from llmcore.folds.grammar import has_content
 from llmcore.protocols.anthropic_messages.calls import (
     end_result,
     end_tool,
@@ -374,6 +375,8 @@ def whole(
     state = _begin(replace(start, info=replace(start.info, raw=document)), document, events)
     for index, block in enumerate(_blocks(document["content"])):
         state = _close(_open(state, index, block, events), index, events)
+    if str_or_none(document.get("stop_reason")) is None and not has_content(events):
+        return (empty_response("has neither content nor a stop_reason", document),)
     return (*events, *halt(replace(state, counted=True, stopped=True)))
 
 

@@ -21,6 +21,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from llmcore.folds.grammar import has_content
 from llmcore.protocols.bedrock_converse.calls import (
     on_call_start,
     on_input,
@@ -269,6 +270,8 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
             state = close(state, index, events)
     state = with_usage(state, document)
     info = replace(state.info, reason=str_or_none(document.get("stopReason")), stopped=True)
+    if info.reason is None and not has_content(events):
+        return (empty_response("has neither content nor a stopReason", document),)
     return (*events, *halt(replace(state, info=info)))
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
@@ -264,9 +265,9 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     if not answered and state.info.blocked is None:
         return (empty_response("has no candidates", document),)
     if state.info.reason is None and state.info.blocked is None:
-        state = change(
-            state, reason=""
-        )  # a body that was not streamed is complete without a finish reason
+        if not has_content(events):
+            return (empty_response("has neither content nor a finishReason", document),)
+        state = change(state, reason="")  # a whole body is complete without a finish reason
     return (*events, *halt(state))
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import foreign_document, has_error_fields, states_failure
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
@@ -330,6 +331,8 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     if any(type(event) is ErrorEvent for event in events):
         return events
     if state.info.reason is None:  # a whole body is complete without a reason
+        if not has_content(events):
+            return (empty_response("has neither content nor a finish_reason", document),)
         state = replace(state, info=replace(state.info, reason=""))
     return (*events, *halt(state))
 
@@ -344,10 +347,9 @@ def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEve
 
 
 # -- the per-token path -------------------------------------------------------------------
-# Most chunks of a response only continue the open segment or call. Those are read without building
-# the whole chunk: of its fields, only those that could change more are read. `step` would give the
-# same event, at several times the cost. Fields that could change more are declared as null: with
-# anything else in them, the decoder refuses the chunk.
+# Most chunks only continue the open segment or call. Those are read without building the whole
+# chunk: `step` would give the same event, at several times the cost. Fields that could change more
+# are declared as null: with anything else in them, the decoder refuses the chunk.
 
 
 class _Choice(msgspec.Struct, gc=False):
