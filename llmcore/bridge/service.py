@@ -451,6 +451,7 @@ def _policy(settings: GatewaySettings, tools: tuple[RegisteredTool, ...]) -> Tra
         structured_output=settings.structured_output,
         custom_tools=settings.custom_tools,
         reasoning_text=settings.reasoning_text,
+        chat_reasoning=settings.chat_reasoning,
         retry_without=settings.retry_without,
         registered_tools=tools,
         max_choices=settings.limits.max_choices,

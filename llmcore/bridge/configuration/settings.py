@@ -15,6 +15,7 @@ from attrs import Factory, field, fields
 from llmcore.bridge.configuration.tables import FileTables
 from llmcore.bridge.configuration.values import MOST, Values, place_of
 from llmcore.fronts.front import FRONT_IDS, KeepAlive, front_by_id
+from llmcore.fronts.policy import ChatReasoning
 from llmcore.schema.frozen import frozen
 
 StateBackend = Literal["sqlite", "memory", "redis", "postgres"]
@@ -257,6 +258,7 @@ class GatewaySettings:
     structured_output: StructuredOutput = _one_of("STRUCTURED_OUTPUT", "error", StructuredOutput)
     custom_tools: CustomTools = _one_of("CUSTOM_TOOLS", "function", CustomTools)
     reasoning_text: ReasoningText = _one_of("REASONING_TEXT", "auto", ReasoningText)
+    chat_reasoning: ChatReasoning = _one_of("CHAT_REASONING", "reasoning_content", ChatReasoning)
     tools_path: Path | None = _path("TOOLS_PATH")
     """A file of further tool types."""
     retry_without: tuple[str, ...] = _words("RETRY_WITHOUT", RETRY_WITHOUT)

@@ -51,7 +51,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "policies": (
         "HOSTED_TOOLS", "STRUCTURED_OUTPUT", "STRUCTURED_OUTPUT_BY_FRONT", "PREFILL",
-        "CUSTOM_TOOLS", "REASONING_TEXT", "TOOLS_PATH", "RETRY_WITHOUT", "RELAY", "CHECK_STREAM",
+        "CUSTOM_TOOLS", "REASONING_TEXT", "CHAT_REASONING", "TOOLS_PATH", "RETRY_WITHOUT", "RELAY",
+        "CHECK_STREAM",
     ),
     "keys": ("KEYS_ISSUED", "ADMIN_KEY"),
     "budgets": (

@@ -277,6 +277,40 @@ def test_a_prefill_that_the_model_continues_is_not_refused() -> None:
     assert scene.bodies[0]["messages"][-1]["role"] == "assistant"
 
 
+# -- reasoning
+
+
+@pytest.mark.parametrize(
+    ("setting", "fields"),
+    [
+        ("reasoning_content", {"reasoning_content"}),
+        ("reasoning", {"reasoning"}),
+        ("both", {"reasoning_content", "reasoning"}),
+        ("none", set()),
+    ],
+)
+def test_reasoning_is_in_the_field_of_chat_that_is_configured(
+    setting: str, fields: set[str]
+) -> None:
+    """Streamed as well as whole."""
+    with (
+        playing(ANTHROPIC, Said(thinking="Hm.", text="It rains.")) as scene,
+        gateway(scene.model, chat_reasoning=setting) as url,
+    ):
+        whole = httpx.post(f"{url}/v1/chat/completions", json=CHAT)
+        streamed = httpx.post(f"{url}/v1/chat/completions", json={**CHAT, "stream": True})
+
+    named = {"reasoning_content", "reasoning"}
+    chunks: list[Any] = [
+        json.loads(line.removeprefix("data: "))
+        for line in streamed.text.split("\n")
+        if line.startswith("data: {")
+    ]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert named & whole.json()["choices"][0]["message"].keys() == fields
+    assert named & {name for delta in deltas for name in delta} == fields
+
+
 # -- structured output
 
 

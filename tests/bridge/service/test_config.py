@@ -74,6 +74,7 @@ def test_every_variable_changes_the_setting_it_names() -> None:
             "OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT": "gemini=error, openai-chat=degrade",
             "OPENBRIDGE_KEEP_ALIVE_BY_FRONT": "openai-chat = None",
             "OPENBRIDGE_PREFILL": "error",
+            "OPENBRIDGE_CHAT_REASONING": "both",
             "OPENBRIDGE_MODEL_PREFIX": "claude-via-",
             "OPENBRIDGE_MAX_CHOICES": "4",
         }
@@ -89,6 +90,7 @@ def test_every_variable_changes_the_setting_it_names() -> None:
     assert settings.structured_output_by_front == {"gemini": "error", "openai-chat": "degrade"}
     assert settings.keep_alive_by_front == {"openai-chat": "none"}
     assert (settings.prefill, settings.model_prefix) == ("error", "claude-via-")
+    assert settings.chat_reasoning == "both"
     assert settings.limits.max_choices == 4
 
 
@@ -123,6 +125,7 @@ NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
         ({"OPENBRIDGE_CHECK_STREAM": "perhaps"}, "neither true nor false"),
         ({"OPENBRIDGE_MAX_CHOICES": "0"}, "at least 1"),
         ({"OPENBRIDGE_PREFILL": "drop"}, "not one of continue, error"),
+        ({"OPENBRIDGE_CHAT_REASONING": "text"}, "not one of reasoning_content, reasoning, both"),
         ({"OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT": "degrade"}, "gemini=error|degrade"),
         ({"OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT": "gemini="}, "gemini=error|degrade"),
         ({"OPENBRIDGE_KEEP_ALIVE_BY_FRONT": "gemini=comment"}, "gemini=none"),
