@@ -327,7 +327,7 @@ async def test_sizes_and_types_are_checked(settings: GatewaySettings) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(
     ("status", "message", "told"),
-    [(429, "slow down", 429), (400, "bad thing", 400), (500, "broken", 502), (409, "twice", 502)],
+    [(429, "slow down", 429), (400, "bad thing", 400), (500, "broken", 502), (409, "twice", 409)],
 )
 async def test_an_upstream_that_refuses_is_a_plain_error(
     upstream: Loopback,

@@ -612,7 +612,7 @@ def test_hosted_tools_may_be_refused() -> None:
 
 @pytest.mark.parametrize("type_", ["x_search", "openrouter:web_search"])
 def test_tools_of_a_server_that_imitates_the_api_go_to_it(type_: str) -> None:
-    """What the client and its server agree on is theirs; another API has no such tool."""
+    """Client and server of this API agree on them; another API has no such tool."""
     tool = {"type": type_, "from_date": "2026-01-01"}
     body = {"input": "x", "tools": [tool], "tool_choice": {"type": type_}}
     made = translated(body, protocol_id="openai-responses")
