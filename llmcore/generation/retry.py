@@ -126,9 +126,6 @@ class RetryPolicy:
         return error.retryable
 
 
-NO_RETRIES = RetryPolicy(max_retries=0)
-
-
 async def retry(
     call: Callable[[], Awaitable[_T]],
     policy: RetryPolicy | None = None,

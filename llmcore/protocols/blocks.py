@@ -161,13 +161,10 @@ def start_call(
     repeated *id_* is replaced by one of ours.
     """
     name, context = str_or_none(call.get("name")) or "", state.context
-    kind: Kind
+    kind: Kind = "tool" if executed else _kind_of_call(name, context)
     properties = {} if executed else context.properties.get(name, {})
-    if not executed and name == context.format_tool:
-        kind, held = "format", context.wrapped or bool(properties)
-    else:
-        kind = "freeform" if not executed and name in context.freeform else "tool"
-        held = kind == "freeform" or bool(properties)
+    wrapped = kind == "freeform" or (kind == "format" and context.wrapped)
+    held = wrapped or bool(properties)
     block = Block(
         kind=kind,
         fast_path=SLOW if held or given is not None else fast_path,
@@ -192,6 +189,13 @@ def start_call(
     called = state.called or not executed
     state = replace(state, names=with_entry(state.names, call_id, name), called=called)
     return open_block(state, index, replace(block, segment=call_id))
+
+
+def _kind_of_call(name: str, context: StreamContext) -> Kind:
+    """Return the kind of a call that the caller is to run, by the *name* of its tool."""
+    if name == context.format_tool:
+        return "format"
+    return "freeform" if name in context.freeform else "tool"
 
 
 def continue_call(block: Block, text: str, events: Events, fast_path: FastPath) -> Block:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.generation.retry import NO_RETRIES, RetryPolicy, next_delay, retry
+from llmcore.generation.retry import RetryPolicy, next_delay, retry
 from llmcore.schema.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -31,6 +31,7 @@ from tests.support.strategies.examples import costly
 pytestmark = pytest.mark.anyio
 
 EXACT = RetryPolicy(jitter=False)
+NO_RETRIES = RetryPolicy(max_retries=0)
 
 
 @pytest.mark.parametrize(
