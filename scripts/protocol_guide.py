@@ -19,8 +19,8 @@ PAGE: Final = ROOT / "docs" / "adding-a-protocol.md"
 
 SHOWN: Final = {
     "llmcore.protocols.protocol": (
-        "FramingId Frame Protocol BodyBuilder Built collect_diagnostics StreamMachine FastReader "
-        "TokenCounting CacheMark"
+        "FramingId ApiFamily Frame Protocol BodyBuilder Built collect_diagnostics StreamMachine "
+        "FastReader TokenCounting CacheMark"
     ),
     "llmcore.schema.diagnostics": "Diagnostics",
     "llmcore.protocols.history.clean": "HistoryPolicy LoweringTarget native_provider_ids",

@@ -41,8 +41,8 @@ FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 """The `id` of a framing."""
 
 ApiFamily = Literal["openai", "anthropic", "google", "bedrock"]
-"""The vendor whose other operations are beside an API, at other servers of it too: lists of
-models, embeddings, images, audio, files, batches."""
+"""The vendor whose unary calls the servers of an API have, other companies' too: lists of models,
+embeddings, images, audio, files, batches."""
 
 Frame: TypeAlias = tuple[str, bytes]
 """A frame of any framing: the event's name, or "" without one, and its payload."""
@@ -215,11 +215,11 @@ class Protocol(Generic[Body_co, Event, State]):
     usual_api: str | None = None
     """The id of the protocol that servers without this API usually have instead."""
     family: ApiFamily | None = None
-    """The operations beside it, if the library knows any."""
+    """Whose unary calls its servers have; None if the library knows none of them."""
     batch_path: str = ""
     """The path by which OpenAI's batches name the API of their requests."""
     reranks: bool = False
-    """Whether some of its servers rank documents, beside it."""
+    """Whether some of its servers rank documents, too."""
     metadata_key: str
     """Under which key of `provider_metadata` and `provider_options` its own data is."""
     body: BodyBuilder[Body_co]
