@@ -1,6 +1,6 @@
 """The neutral request, from which each protocol builds its native body."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Final, Generic, TypeAlias, TypeVar, Union, cast
 
@@ -38,6 +38,7 @@ from llmcore.schema.tools import (
 )
 
 _Item = TypeVar("_Item")
+_Given = TypeVar("_Given")
 
 SystemInput: TypeAlias = Union[str, TextPart, Sequence[Union[str, TextPart]]]
 
@@ -55,6 +56,21 @@ def as_system(value: SystemInput | None) -> tuple[TextPart, ...]:
     return _only(texts, (TextPart,), f"system must be text{hint}")
 
 
+def _each(
+    read: Callable[[_Given], _Item], values: Iterable[_Given], field_name: str
+) -> tuple[_Item, ...]:
+    """Return all *values* as *read* returns them; its error for a dict names the place."""
+    items = []
+    for index, value in enumerate(values):
+        try:
+            items.append(read(value))
+        except InvalidRequestError as error:
+            if isinstance(value, Mapping):
+                error.message = f"{field_name}[{index}]: {error.message}"
+            raise
+    return tuple(items)
+
+
 _MESSAGE = frozenset({Message})
 
 
@@ -65,7 +81,7 @@ def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
         return (as_message(cast("MessageInput", value)),)
     if isinstance(value, str) or not isinstance(value, Iterable):
         value = (cast("MessageInput", value),)  # which is refused
-    return tuple(map(as_message, value))
+    return _each(as_message, value, "messages")
 
 
 def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
@@ -73,7 +89,7 @@ def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
         raise InvalidRequestError(
             f"tools must be a list, not {shown_kind(value)}: write tools=[...]"
         )
-    return tuple(map(as_tool_spec, value))
+    return _each(as_tool_spec, value, "tools")
 
 
 def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:

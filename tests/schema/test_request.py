@@ -170,10 +170,14 @@ def test_two_values_for_one_setting_are_refused(arguments: dict[str, Any], messa
     ("field", "value", "message"),
     [
         ("messages", ["hi"], "messages must be Message values, .* got a str"),
-        ("messages", [{"role": "nobody", "content": "hi"}], "role 'nobody' is not one of"),
+        (
+            "messages",
+            [Message.user("hi"), {"role": "nobody", "content": "hi"}],
+            r"^messages\[1\]: role 'nobody' is not one of",
+        ),
         ("system", {"role": "system"}, "system must be text; got a dict"),
         ("system", [ImagePart(path="a.png")], "system must be text; got an ImagePart"),
-        ("tools", [{"name": "f"}], "a tool given as a dict must be"),
+        ("tools", [{"name": "f"}], r"^tools\[0\]: a tool given as a dict must be"),
         ("tools", [print], "got a builtin_function_or_method"),
         ("metadata", {"a": 1}, "metadata must map strings to strings; got an int"),
         ("metadata", {1: "a"}, "metadata must map strings to strings; got an int"),
