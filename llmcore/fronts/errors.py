@@ -11,6 +11,7 @@ from typing import Final
 
 from attrs import asdict, field
 
+from llmcore.protocols.failures.limits import input_and_output
 from llmcore.schema import errors
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
@@ -54,6 +55,9 @@ class FrontError(Exception):
     """Of a prompt that is too long: its tokens, where the upstream counted them."""
     limit_tokens: int | None = None
     """Of a prompt that is too long: the tokens that the model takes."""
+    input_tokens: int | None = None
+    """Of a prompt that is too long with the output that was allowed: its own tokens, which are a
+    part of `actual_tokens`, where the upstream stated both."""
 
     def __str__(self) -> str:
         return f"{self.message} ({self.status}, {self.code or self.type})"
@@ -177,6 +181,7 @@ def from_llm_error(error: LLMError) -> FrontError:
     """
     status, type_, code = _status_type_code(error)
     too_long = error if isinstance(error, errors.ContextLengthError) else None
+    counts = input_and_output(error.message) if too_long else None
     return FrontError(
         status=status,
         message=_client_message(error),
@@ -186,6 +191,7 @@ def from_llm_error(error: LLMError) -> FrontError:
         upstream_request_id=error.request_id,
         actual_tokens=too_long.actual_tokens if too_long else None,
         limit_tokens=too_long.limit_tokens if too_long else None,
+        input_tokens=counts[0] if counts else None,
     )
 
 

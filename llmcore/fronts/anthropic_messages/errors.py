@@ -62,10 +62,16 @@ def _status(error: FrontError) -> int:
 
 
 def _message(error: FrontError) -> str:
-    """Return the message; for a prompt that is too long, in the words that clients look for."""
+    """Return the message; for a prompt that is too long, in the words that clients look for.
+
+    Claude Code shortens a prompt that is too long by itself, and else lowers `max_tokens`.
+    """
     if error.code != CONTEXT_LENGTH or _KNOWN_WORDS.search(error.message):
         return error.message
-    if error.actual_tokens is None or error.limit_tokens is None:
+    actual, limit, own = error.actual_tokens, error.limit_tokens, error.input_tokens
+    if actual is None or limit is None:
         return f"prompt is too long: {error.message}"
-    numbers = f"{error.actual_tokens} tokens > {error.limit_tokens} maximum"
-    return f"prompt is too long: {numbers} ({error.message})"
+    if own is not None and own < limit:
+        numbers = f"{own} + {actual - own} > {limit}"
+        return f"input length and `max_tokens` exceed context limit: {numbers} ({error.message})"
+    return f"prompt is too long: {own or actual} tokens > {limit} maximum ({error.message})"

@@ -75,9 +75,9 @@ def _message(error: FrontError) -> str:
     """Return the message, with Google's words for a prompt that is too long before it."""
     if error.code != CONTEXT_LENGTH or _TOO_LONG in error.message:
         return error.message
-    if error.actual_tokens is None or error.limit_tokens is None:
+    actual, limit = error.input_tokens or error.actual_tokens, error.limit_tokens
+    if actual is None or limit is None or actual <= limit:
         return f"The input token count {_TOO_LONG} allowed. {error.message}"
-    actual, limit = error.actual_tokens, error.limit_tokens
     return f"The input token count ({actual}) {_TOO_LONG} allowed ({limit}). {error.message}"
 
 

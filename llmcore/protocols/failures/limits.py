@@ -383,12 +383,23 @@ _LIMIT = tuple(
         r"\bmax(?:imum)?(?:_seq_len| tokens of)?(?: (?!by\b)[a-z]+){0,3}(?: is| just)*[ (]+N",
     )
 )
-_SUM = _Wordings(
-    r"context limit: (\d+) \+ (\d+) >",  # Anthropic: input and max_tokens
-    r"passed (\d+) input tokens and requested (\d+) output",  # vLLM
-    r"\((\d+) > \d+ - (\d+)\)",  # vLLM: max_tokens and input
-    r"given: (\d+) `inputs` tokens and (\d+)",  # TGI: input and max_new_tokens
+_PARTS = tuple(
+    map(
+        _Wordings,
+        (
+            r"context limit: (?P<input>\d+) \+ (?P<output>\d+) >",  # Anthropic
+            r"passed (?P<input>\d+) input tokens and requested (?P<output>\d+) output",  # vLLM
+            r"\((?P<output>\d+) > \d+ - (?P<input>\d+)\)",  # vLLM
+            r"given: (?P<input>\d+) `inputs` tokens and (?P<output>\d+)",  # TGI
+            # OpenAI, vLLM, DeepSeek, OpenRouter; the input may have several numbers.
+            (
+                r"requested(?: about)? (?P<total>\d+) tokens"
+                r" \([^()]{0,120}?\b(?P<output>\d+) (?:in|for) the (?:completion|output)"
+            ),
+        ),
+    )
 )
+"""The tokens of the input, and those of the output that was allowed."""
 _ACTUAL = tuple(
     _Wordings(wording.replace("N", _N))
     for wording in (
@@ -428,14 +439,25 @@ def is_context_overflow(message: str, codes: Collection[str]) -> bool:
 def token_counts(message: str) -> tuple[int | None, int | None]:
     """Return the limit and the actual number of tokens in *message*, each None if missing."""
     text = message[:_SCANNED]
-    return _first(_LIMIT, text), _sum(text) or _first(_ACTUAL, text)
+    parts = input_and_output(text)
+    return _first(_LIMIT, text), sum(parts) if parts else _first(_ACTUAL, text)
+
+
+def input_and_output(message: str) -> tuple[int, int] | None:
+    """Return the tokens of the input and of the allowed output, if *message* has both."""
+    match = _match(_PARTS, message[:_SCANNED])
+    if match is None:
+        return None
+    counts = {name: int(count) for name, count in match.groupdict().items()}
+    output = counts["output"]
+    own = counts["input"] if "input" in counts else max(0, counts["total"] - output)
+    return own, output
 
 
 def _first(wordings: tuple[_Wordings, ...], text: str) -> int | None:
-    match = next((match for wording in wordings if (match := wording.search(text))), None)
+    match = _match(wordings, text)
     return int(match[1].replace(",", "")) if match else None
 
 
-def _sum(text: str) -> int | None:
-    match = _SUM.search(text)
-    return sum(int(part) for part in match.groups() if part) if match else None
+def _match(wordings: tuple[_Wordings, ...], text: str) -> re.Match[str] | None:
+    return next((match for wording in wordings if (match := wording.search(text))), None)

@@ -578,6 +578,18 @@ def test_what_a_search_found_elsewhere_is_text_for_another_upstream() -> None:
             "prompt is too long: 12 tokens > 10 maximum (too many)",
         ),
         (
+            errors.ContextLengthError("(9 > 10 - 3)", limit_tokens=10, actual_tokens=12),
+            400,
+            "invalid_request_error",
+            "input length and `max_tokens` exceed context limit: 3 + 9 > 10 ((9 > 10 - 3))",
+        ),
+        (
+            errors.ContextLengthError("(9 > 10 - 11)", limit_tokens=10, actual_tokens=20),
+            400,
+            "invalid_request_error",
+            "prompt is too long: 11 tokens > 10 maximum ((9 > 10 - 11))",
+        ),
+        (
             errors.ContextLengthError("maximum context length is 10"),
             400,
             "invalid_request_error",

@@ -297,6 +297,14 @@ def test_a_prompt_that_is_too_long_has_the_numbers_that_are_known() -> None:
     )
 
 
+def test_a_prompt_that_fits_without_its_output_has_no_numbers() -> None:
+    why = "requested 9000 tokens (8000 in the messages, 1000 in the completion)"
+    counted = ContextLengthError(why, actual_tokens=9000, limit_tokens=8192)
+    error: Any = front.error(from_llm_error(counted)).body["error"]
+
+    assert error["message"].startswith("The input token count exceeds the maximum number of tokens")
+
+
 def test_a_field_at_fault_is_named() -> None:
     made = front.error(FrontError(status=400, message="m", param="contents[0].role"))
     error: Any = made.body["error"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.failures.limits import is_context_overflow, token_counts
+from llmcore.protocols.failures.limits import input_and_output, is_context_overflow, token_counts
 from llmcore.schema.errors import (
     ContextLengthError,
     InvalidRequestError,
@@ -1062,6 +1062,7 @@ def test_any_text_can_be_asked(message: str, codes: list[str]) -> None:
     """No message and no code makes the search raise."""
     assert is_context_overflow(message, codes) in {True, False}
     assert all(count is None or count >= 0 for count in token_counts(message))
+    assert all(count >= 0 for count in input_and_output(message) or ())
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**9))
@@ -1072,6 +1073,40 @@ def test_the_numbers_are_those_of_the_message(limit: int, actual: int) -> None:
         f"prompt is too long: {actual:,} tokens > {limit:,} maximum",
     ):
         assert token_counts(text) == (limit, actual)
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        (
+            "input length and `max_tokens` exceed context limit: 182831 + 64000 > 200000",
+            (182831, 64000),
+        ),
+        ("You passed 9 input tokens and requested 5 output tokens.", (9, 5)),
+        ("Your request has 10 input tokens (5000 > 4096 - 10).", (10, 5000)),
+        ("Given: 4000 `inputs` tokens and 1000 `max_new_tokens`", (4000, 1000)),
+        (
+            "you requested 66434 tokens (58242 in the messages, 8192 in the completion).",
+            (58242, 8192),
+        ),
+        (
+            "requested 9000 tokens (5000 in the messages, 5 in functions, and 3500 in the output)",
+            (5500, 3500),
+        ),
+        (
+            "requested about 150 tokens (105 of text input, 27 of tool input, 18 in the output)",
+            (132, 18),
+        ),
+        ("you requested 4 tokens (0 in your prompt; 9 for the completion).", (0, 9)),
+        ("However, you requested about 5000 tokens", None),
+        ("prompt is too long: 208310 tokens > 200000 maximum", None),
+    ],
+)
+def test_input_and_output_are_told_apart_where_the_message_has_both(
+    message: str, parts: tuple[int, int] | None
+) -> None:
+    """A smaller output is enough where the input alone would fit."""
+    assert input_and_output(message) == parts
 
 
 def test_a_huge_echoed_prompt_is_searched_in_no_time() -> None:
