@@ -113,7 +113,7 @@ class Generation(Generic[Read]):
         """
         service, request = self._service, call.request
         routing = self._allowed(request, call.caller)
-        pool = service.names.pool(routing.model)
+        pool = service.names.pool_for(call.caller, routing.model)
         if not service.is_pooled(pool):
             info = self._info(routing.model)
             return await respond(call, await self._chosen(routing, pool.first, info))
@@ -183,7 +183,7 @@ class Generation(Generic[Read]):
         Raises FrontError: 404 if no provider has it, 403 if the caller's key does not allow it.
         """
         routing = self._allowed(request, caller)
-        pool = self._service.names.pool(routing.model)
+        pool = self._service.names.pool_for(caller, routing.model)
         conversation = conversation_of(request) if self._service.is_pooled(pool) else ""
         target = self._service.first_of(pool, conversation)
         return await self._chosen(routing, target, self._info(routing.model, conversation))

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import anyio
@@ -13,6 +14,7 @@ from llmcore.bridge.upstream import Upstreams
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import nearest
 from llmcore.schema.json import JsonObject, JsonValue
 
 _LIST_FOR_S = 60.0
@@ -26,6 +28,10 @@ _POOLS_KEPT: Final = 1000
 """The most names whose targets are cached, since clients can send any name."""
 _LONG_NAME: Final = 200
 """The targets of names of this length or more are not cached."""
+_COMPARED: Final = 50
+_LONGEST_COMPARED: Final = 80
+"""How many names are compared with one that is not known, and how many characters of it: this is
+done while other requests wait."""
 
 
 @frozen
@@ -65,11 +71,22 @@ class ModelNames:
         return pool
 
     def pool_for(self, caller: Caller, name: str) -> ModelPool:
-        """Return the targets of *name* for *caller*; FrontError, 404, if there are none."""
-        pool = self.pool(name)
+        """Return the targets of *name* for *caller*.
+
+        Raises FrontError, 404, if there are none. It has the nearest name that *caller* may use.
+        """
+        try:
+            pool = self.pool(name)
+        except FrontError as error:
+            raise no_model(name, self._names_for(caller)) from error
         if not caller.allows(self.plain(name)):
-            raise no_model(name)
+            raise no_model(name, self._names_for(caller))
         return pool
+
+    def _names_for(self, caller: Caller) -> list[str]:
+        """Return names of the map that *caller* may use, as many as are compared with another."""
+        allowed = (name for name in self._model_map.names if caller.allows(name))
+        return list(islice(allowed, _COMPARED))
 
     def find(self, name: str) -> ModelPool | None:
         """Return the targets of *name*; None if it has none."""
@@ -165,11 +182,16 @@ def _is_safe(model: str) -> bool:
     return model.isprintable() and not {".", ".."} & set(model.split("/"))
 
 
-def no_model(name: str) -> FrontError:
-    """Return the error of a request for a model that its client cannot use, 404."""
+def no_model(name: str, names: Sequence[str] = ()) -> FrontError:
+    """Return the error of a request for a model that its client cannot use, 404.
+
+    It has the nearest of *names*, if one is near.
+    """
+    hint = nearest(name[:_LONGEST_COMPARED], names)
     return FrontError(
         status=404,
-        message=f"The model '{name[:200]}' does not exist here: see GET /v1/models",
+        message=f"The model '{name[:200]}' does not exist here: see GET /v1/models"
+        + (f"; {hint}" if hint else ""),
         code="model_not_found",
         param="model",
     )

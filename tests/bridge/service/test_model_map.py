@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits
+from llmcore.bridge.api import Caller
 from llmcore.bridge.model_map import (
     ModelMap,
     ModelPool,
@@ -12,6 +14,10 @@ from llmcore.bridge.model_map import (
     model_map_from,
     read_model_map,
 )
+from llmcore.bridge.model_names import ModelNames
+from llmcore.bridge.upstream import Upstreams
+from llmcore.client.client import Client
+from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue
 
@@ -56,6 +62,33 @@ def test_other_names_can_be_refused_or_taken() -> None:
     assert refusing.pool("x") is None
     assert taking.pool("x") == ModelPool(((UpstreamModel("groq", "llama"),),))
     assert (refusing.providers, taking.providers) == (frozenset(), frozenset({"groq"}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed", "hint"),
+    [
+        ("claude-sonet-5", (), "; did you mean 'claude-sonnet-5'?"),
+        ("claude-sonet-5", ("claude-sonet-5", "gpt"), ""),
+        ("gpt", ("claude-sonnet-5",), ""),
+        ("zzz", (), ""),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_that_its_caller_may_use(
+    asked: str, allowed: tuple[str, ...], hint: str
+) -> None:
+    """The names of other callers' models are nothing that an error may tell."""
+    known: JsonValue = {"claude-sonnet-5": "a/x", "gpt": "a/y"}
+    refusing = model_map_from({"models": known, "otherwise": "refuse"}, "openai")
+    names = ModelNames(refusing, Upstreams(Client()))
+    key = IssuedKey(id="k", limits=KeyLimits(models=allowed), created_at=0, digest="d")
+
+    with pytest.raises(FrontError) as caught:
+        names.pool_for(Caller(owner="o", counted_as="o", key=key), asked)
+
+    assert (caught.value.status, caught.value.param) == (404, "model")
+    assert (
+        caught.value.message == f"The model '{asked}' does not exist here: see GET /v1/models{hint}"
+    )
 
 
 def test_without_a_file_everything_passes() -> None:
