@@ -26,6 +26,7 @@ from llmcore.schema.content import (
     ContentPart,
     DocumentPart,
     ImagePart,
+    ProviderPart,
     RefusalPart,
     TextPart,
     TokenLogprob,
@@ -43,6 +44,10 @@ _FIELDS: Final = frozenset(
     | {"image_url", "input_audio", "logprobs", "prompt_cache_breakpoint", "refusal", "text", "type"}
 )
 """Fields of parts, including fields of responses that clients send back."""
+_READ: Final = _TEXTS | {"computer_screenshot", "image_url", "input_audio", "input_file"}.union(
+    {"input_image", "refusal"}
+)
+"""Types of parts that are read."""
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
@@ -88,8 +93,18 @@ def _is_part(item: object) -> bool:
 
 
 def _read_whole(native: object, protocol_id: str | None, diagnostics: Diagnostics) -> ContentPart:
-    """Return a part with its own settings: a file's detail and a cache breakpoint."""
-    part, fields = read_part(native, diagnostics), object_or_empty(native)
+    """Return a part with its own settings: a file's detail and a cache breakpoint.
+
+    Parts that OpenAI's API does not have, such as OpenRouter's `input_video`, go unread to another
+    server of it (https://openrouter.ai/docs/features/multimodal).
+    """
+    fields = object_or_empty(native)
+    kind = str_or_none(fields.get("type"))
+    if protocol_id == PROTOCOL_ID and kind is not None and kind not in _READ:
+        return ProviderPart(
+            METADATA_KEY, fields, provider_metadata={METADATA_KEY: {"part": "content"}}
+        )
+    part = read_part(native, diagnostics)
     report_unknown(fields, _FIELDS, diagnostics)
     if isinstance(part, DocumentPart):
         part = _with_detail(part, fields, protocol_id, diagnostics)

@@ -370,6 +370,8 @@ def _lowered_message(item: _Item, *, with_id: bool) -> NativeObject:
         native |= {"id": item.id, "role": "assistant", "status": "completed"}
         native["content"] = item.content
     else:
+        if any(part.get("type") not in ("output_text", "refusal") for part in item.content):
+            item.diagnostics.left_out("a native part", "its message has no id any more")
         texts = (part.get("text") or part.get("refusal") or "" for part in item.content)
         native |= {"role": "assistant", "content": "".join(map(str, texts))}
     if item.native.get("phase") is not None:

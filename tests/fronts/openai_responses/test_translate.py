@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from llmcore.client.client import Client
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import read
@@ -612,7 +613,7 @@ def test_hosted_tools_may_be_refused() -> None:
 
 @pytest.mark.parametrize("type_", ["x_search", "openrouter:web_search"])
 def test_tools_of_a_server_that_imitates_the_api_go_to_it(type_: str) -> None:
-    """Client and server of this API agree on them; another API has no such tool."""
+    """An upstream with another API has no such tool."""
     tool = {"type": type_, "from_date": "2026-01-01"}
     body = {"input": "x", "tools": [tool], "tool_choice": {"type": type_}}
     made = translated(body, protocol_id="openai-responses")
@@ -623,6 +624,19 @@ def test_tools_of_a_server_that_imitates_the_api_go_to_it(type_: str) -> None:
 
 
 # -- items
+
+
+def test_a_part_that_openai_does_not_have_goes_to_a_server_that_imitates_the_api() -> None:
+    """As with the Chat Completions API; an upstream with another API cannot be told."""
+    video = {"type": "input_video", "video_url": "https://a.example/b.mp4"}
+    body: Any = {"input": [{"role": "user", "content": [video]}]}
+    made = translated(body, protocol_id="openai-responses")
+    model = OpenAI.configure(api_key="k").responses("m")
+    prepared = Client().prepare(evolve(made.request, model=model, provider=None)).unwrap()
+
+    assert made.diagnostics == ()
+    assert prepared.body["input"][0]["content"] == [video]
+    assert refused(body, protocol_id="gemini").param == "input[0].content[0].type"
 
 
 def test_hosted_calls_of_another_server() -> None:

@@ -116,6 +116,20 @@ def test_unknown_parts_go_back_into_their_message() -> None:
     assert items(said(native)) == [replayable(native)]
 
 
+def test_an_unknown_part_of_a_message_without_an_id_is_left_out_and_reported() -> None:
+    """Such a message is sent as plain text."""
+    smell = ProviderPart(
+        "openai",
+        {"type": "output_smell", "of": "roses"},
+        provider_metadata={"openai": {"part": "content"}},
+    )
+    made = Message.assistant("A", smell)
+
+    assert items(made) == [{"type": "message", "role": "assistant", "content": "A"}]
+    asked = request(model=Model("gpt-5.2", "openai"), messages=[made])
+    assert [code for code, _ in codes(asked)] == ["unsupported-content"]
+
+
 def test_refusal_is_sent_back_in_its_own_form_with_an_id() -> None:
     """A refusal goes back in its own form with an id, as text without."""
     hand_made = Message.assistant(RefusalPart("No."))
