@@ -28,6 +28,11 @@ def is_a(*kinds: type, instead: str) -> Check:
 
 def is_a_model(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
     """Raise InvalidRequestError unless *value* is a model, a model's id, or None."""
+    if isinstance(value, str) and not value.strip():  # such as a variable that is not set
+        raise InvalidRequestError(
+            f"{attribute.name} is empty: give a model, such as 'openai:gpt-5.2', or None for the "
+            "newest of the default provider"
+        )
     if value is None or isinstance(value, Model | str):
         return
     name = getattr(value, "__name__", type(value).__name__)

@@ -19,7 +19,7 @@ from llmcore.generation.object_schema import ObjectSchema
 from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import check_kind
 from llmcore.schema.tools import ToolDefinition, check_tool_name
@@ -74,6 +74,13 @@ def _more_than_0(_tool: object, _attribute: object, seconds: float | None) -> No
     callable="execute",
     input_schema="parameters",
     args_schema="parameters",
+)
+@with_names_of_others(
+    **dict.fromkeys(("run", "invoke", "arun", "ainvoke"), "call it like the function"),
+    **dict.fromkeys(("func", "fn", "function"), "write `.execute`"),
+    **dict.fromkeys(
+        ("schema", "args", "args_schema", "input_schema", "json_schema"), "write `.parameters`"
+    ),
 )
 @frozen
 class Tool(Generic[_P, _R_co]):
@@ -152,6 +159,11 @@ def tool(
 ) -> Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]: ...
 
 
+@with_call_hints(
+    **dict.fromkeys(("require_approval", "requires_approval"), "needs_approval"),
+    **dict.fromkeys(("title", "tool_name"), "name"),
+    **dict.fromkeys(("schema", "args_schema"), "it is read from the annotations of the function"),
+)
 def tool(
     function: Callable[..., Any] | None = None,
     /,

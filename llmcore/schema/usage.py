@@ -135,6 +135,10 @@ class Usage:
         )
         return f"<table>{rows}</table>"
 
+    def __radd__(self, other: object) -> "Usage":
+        """Add to 0, with which `sum(usages)` begins."""
+        return self if other == 0 else NotImplemented
+
     def __add__(self, other: "Usage") -> "Usage":
         """Add each field. None counts as 0 beside a number; None + None is None."""
         if not isinstance(other, Usage):

@@ -136,6 +136,12 @@ def test_an_estimate_makes_the_sum_an_estimate() -> None:
     assert not (Usage() + Usage()).estimated
 
 
+def test_sum_adds_usages() -> None:
+    usages = [Usage(input_tokens=1, output_tokens=2), Usage(input_tokens=3)]
+
+    assert sum(usages) == usages[0] + usages[1]
+
+
 def test_only_usages_are_added() -> None:
     """Numbers are refused."""
     with pytest.raises(TypeError):
