@@ -175,6 +175,7 @@ WRONG = {
     "CostBudget(usd=1, per='day')": r"\.reset\(\)",
     "call('look_up', city='Oslo')": "call.* it takes name, arguments, call_id",
     "_generate('Hi', tools=[5])": "connected McpServers; got an int",
+    "sync.embed('Why is it blue?', MODEL)": "the model comes first, such as 'openai:gpt-5.2'",
     "sync.generate('', 'Hi')": "model is empty: give a model",
     "tool(requires_approval=True)": "did you mean 'needs_approval'",
     "_generate('Hi', metadata='x')": "must map strings to strings; got a str",

@@ -21,12 +21,18 @@ PROBE_MODEL: Final = "any"
 """The model id for what concerns a provider, whatever its model."""
 
 
-def prompt_as_model(text: str, function: str = "generate") -> str | None:
-    """Return how to call *function* where *text* is a prompt and not the name of a model."""
+def prompt_as_model(text: str, function: str | None = None) -> str | None:
+    """Return how to call *function* where *text* is a prompt and not the name of a model.
+
+    None for a name. Without a *function*, it may be any that has a model.
+    """
     if " " not in text and not text.endswith(("?", "!", ".")):
         return None
+    given = f"{text[:40]!r} is given as the model"
+    if function is None:
+        return f"{given}: the model comes first, such as 'openai:gpt-5.2'"
     return (
-        f"{text[:40]!r} is given as the model: write {function}(model, prompt), such as "
+        f"{given}: write {function}(model, prompt), such as "
         f"{function}('openai:gpt-5.2', 'Hi'), or {function}(prompt=...)"
     )
 
