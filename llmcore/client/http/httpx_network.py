@@ -92,9 +92,10 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         it would be waited for. Raises WriteError for these, after which httpcore reads the
         response.
         """
-        sending = new_scope()
+        sending, reading = new_scope(), anyio.Event()
 
         async def read() -> None:
+            reading.set()  # the request is written once this waits: asyncio would lose a response
             with contextlib.suppress(httpcore.ReadError):  # the next read raises it, too
                 self._early = await self._inner.read(_MAX_READ_BYTES, None)
             if self._early and not self._early.startswith(_INFORMATIONAL):
@@ -102,6 +103,7 @@ class TrackedStream(httpcore.AsyncNetworkStream):
 
         reader = LoopTask(read)
         try:
+            await reading.wait()
             with sending:
                 await self._inner.write(request, timeout)
         finally:

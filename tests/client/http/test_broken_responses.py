@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 import anyio
+import httpcore
 import pytest
 
 from llmcore.client import call
@@ -252,6 +253,30 @@ async def test_a_large_request_that_is_refused_before_it_was_read_has_its_error(
 
     assert isinstance(error, ContextLengthError)
     assert error.message == "big"
+
+
+class Waiting(httpcore.AsyncNetworkStream):
+    """A connection without a response, which knows whether one was waited for while it wrote."""
+
+    is_read = was_read = False
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        self.is_read = True
+        await anyio.sleep(MUCH_LATER)
+        return b""
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        self.was_read = self.is_read
+
+
+async def test_a_large_request_is_written_once_its_response_is_waited_for() -> None:
+    """A server that closes at once resets the connection, and asyncio then reads no more."""
+    connection = Waiting()
+    stream = httpx_network.TrackedStream(connection, set())
+    await stream.write(b"POST / HTTP/1.1\r\n\r\n")
+    await stream.write(b"x" * 100_000)
+
+    assert connection.was_read
 
 
 async def test_a_large_request_is_sent_whole_after_an_informational_response(
