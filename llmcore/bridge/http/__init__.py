@@ -7,5 +7,5 @@
 - `observability`: around each request: its id, log line, metrics and span
 - `access`: which callers and web pages are admitted, and how often
 - `router`, `app`: the application
-- `http1`, `draining`, `workers`, `server`: uvicorn's part, in one process or several
+- `http1`, `web_socket`, `draining`, `workers`, `server`: uvicorn's part, in one process or several
 """

@@ -7,7 +7,7 @@ would take all that a process can have.
 
 import asyncio
 import json
-from functools import cache
+from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 import httptools
@@ -206,33 +206,19 @@ def _unframed(chunks: bytes) -> bytes:
     return bytes(body)
 
 
-def web_socket(**settings: Any) -> asyncio.Protocol:
-    """Return the protocol of a connection that becomes a WebSocket, for uvicorn's *settings*."""
-    protocol: asyncio.Protocol = _web_socket_class()(**settings)
-    return protocol
+def web_sockets(body_s: float) -> Callable[..., asyncio.Protocol]:
+    """Return what makes the protocol of a connection that becomes a WebSocket, for uvicorn.
 
-
-@cache
-def _web_socket_class() -> type[Any]:
-    """Return uvicorn's WebSocket, which a shutdown asks to end; uvicorn itself would cut it.
-
-    The application gets a `websocket.disconnect` with the code 1012, and closes when it can.
-    uvicorn waits for it as long as for requests. What it needs is imported with the first one:
-    most clients open none.
+    A message that takes more than *body_s* seconds to arrive closes it. What it needs is imported
+    with the first one: most clients open none.
     """
-    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-    from llmcore.bridge.websocket.connection import STOPPING
+    def web_socket(**settings: Any) -> asyncio.Protocol:
+        from llmcore.bridge.http.web_socket import GatewayWebSocket
 
-    class DrainingWebSocket(WebSocketsSansIOProtocol):
-        def shutdown(self) -> None:
-            """Ask the application to end the connection."""
-            if self.handshake_complete and not self.close_sent:
-                self.queue.put_nowait({"type": "websocket.disconnect", "code": STOPPING})
-            else:
-                super().shutdown()
+        return GatewayWebSocket(body_s, **settings)
 
-    return DrainingWebSocket
+    return web_socket
 
 
 def _refusal(status: int, reason: str) -> bytes:

@@ -19,7 +19,7 @@ _THREAD_ABOVE_BYTES = 1024 * 1024
 _THREAD_ABOVE_VALUES = 20_000
 """Bodies with more values than this are parsed in a thread, too."""
 
-_LEAST_BYTES_PER_S = 8 * 1024
+LEAST_BYTES_PER_S = 8 * 1024
 """A body that comes more slowly is given up, as by the MinRate of Apache's RequestReadTimeout."""
 
 _MAX_WINDOW_BYTES = 64 * 1024 * 1024
@@ -187,7 +187,7 @@ async def _received(
             parts.append(chunk)
             size += len(chunk)
             if scope is not None:
-                scope.deadline += len(chunk) / _LEAST_BYTES_PER_S
+                scope.deadline += len(chunk) / LEAST_BYTES_PER_S
             received(len(chunk))
             if size > limit:
                 raise _too_large(limit)

@@ -210,13 +210,13 @@ def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
     """Return how uvicorn is to serve *app*."""
     import uvicorn
 
-    from llmcore.bridge.http.http1 import limited_connections, web_socket
+    from llmcore.bridge.http.http1 import limited_connections, web_sockets
 
     limits = settings.limits
     return uvicorn.Config(
         _ending_quietly(app),
         http=limited_connections(limits.body_s, limits.max_header_bytes),
-        ws=cast("type[asyncio.Protocol]", web_socket),
+        ws=cast("type[asyncio.Protocol]", web_sockets(limits.body_s)),
         ws_max_size=limits.max_body_bytes,
         ws_per_message_deflate=False,  # it costs more time than a small event takes to send
         lifespan="on",

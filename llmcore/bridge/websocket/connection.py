@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 from attrs import evolve
 from msgspec.structs import replace
 
@@ -107,6 +108,7 @@ class SocketConnection:
     async def _read(self, receive: Receive, tasks: SideTasks) -> int:
         """Start a response for each message; return the code of the connection's end."""
         while True:
+            await anyio.lowlevel.checkpoint()  # many tiny messages may be there
             message = await receive()
             if message["type"] == "websocket.disconnect":
                 return int(message.get("code") or 0)

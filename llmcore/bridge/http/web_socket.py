@@ -1,0 +1,137 @@
+"""The gateway's WebSockets: uvicorn's, with limits that it does not have.
+
+A frame can be two bytes long, and each takes some ten microseconds to read. So a client that sends
+nothing but tiny frames is read in steps, between which the others have their turns.
+"""
+
+import asyncio
+from typing import Any, Final
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from llmcore.bridge.http.request_body import LEAST_BYTES_PER_S
+from llmcore.bridge.websocket.connection import STOPPING
+
+_STEP_BYTES: Final = 16 * 1024
+_INVALID_DATA: Final = 1007
+_POLICY_VIOLATION: Final = 1008
+
+
+class GatewayWebSocket(WebSocketsSansIOProtocol):
+    """A connection that became a WebSocket; *settings* are uvicorn's.
+
+    One whose message takes more than *body_s* seconds to arrive, and one more for each 8 KiB of it,
+    is closed (1008), as is one whose text is not UTF-8 (1007). A client that does not read gets no
+    pongs, which would pile up.
+
+    At a shutdown the application gets a `websocket.disconnect` with the code 1012, and closes when
+    it can; uvicorn itself would cut the connection. It waits as long as for requests.
+    """
+
+    def __init__(self, body_s: float, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._body_s = body_s
+        self._unread = memoryview(b"")
+        """The bytes that were received and are not read yet."""
+        self._late: asyncio.TimerHandle | None = None
+        self._begun_at = 0.0
+
+    def data_received(self, data: bytes) -> None:
+        """Read *data* in steps; nothing more is received before its end."""
+        self._unread = memoryview(bytes(self._unread) + data)
+        self.transport.pause_reading()
+        self._step()
+
+    def _step(self) -> None:
+        """Read one step, unless messages before it wait for the application."""
+        if self.read_paused or self.transport.is_closing() or not self._unread:
+            return
+        data, self._unread = self._unread[:_STEP_BYTES], self._unread[_STEP_BYTES:]
+        super().data_received(bytes(data))
+        self._watch()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self.read_paused or self.transport.is_closing():
+            return
+        if self._unread:
+            self.loop.call_soon(self._step)
+        else:
+            self.transport.resume_reading()
+
+    async def receive(self) -> Any:
+        """Return the next message, and read on after the last one."""
+        paused = self.read_paused
+        message = await super().receive()
+        if paused and self._unread and not self.transport.is_closing():
+            self.transport.pause_reading()
+            self._go_on()
+        return message
+
+    def handle_ping(self) -> None:
+        """Send a pong, unless the client does not read."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
+
+    def send_receive_event_to_app(self) -> None:
+        """Hand a message over, or close the connection for one that is not UTF-8."""
+        data = b"".join(self.frames)
+        self.frames = [data]
+        if self.curr_msg_data_type == "text" and not _is_utf8(data):
+            self._fail(_INVALID_DATA, "the message is not UTF-8")
+        else:
+            super().send_receive_event_to_app()
+
+    def shutdown(self) -> None:
+        """Ask the application to end the connection."""
+        if self.handshake_complete and not self.close_sent:
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": STOPPING})
+        else:
+            super().shutdown()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the time limit, too."""
+        self._unwatch()
+        super().connection_lost(exc)
+
+    # -- the time limit of a message
+
+    def _watch(self) -> None:
+        """Start the limit with the first bytes of a message, and end it with the last one."""
+        if not (self.frames or self.conn.reader.buffer):
+            self._unwatch()
+        elif self._late is None:
+            self._begun_at = self.loop.time()
+            self._late = self.loop.call_later(self._body_s, self._check)
+
+    def _unwatch(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _check(self) -> None:
+        size = sum(map(len, self.frames)) + len(self.conn.reader.buffer)
+        until = self._begun_at + self._body_s + size / LEAST_BYTES_PER_S
+        if until > self.loop.time():
+            self._late = self.loop.call_at(until, self._check)
+        else:
+            self._late = None
+            self._fail(_POLICY_VIOLATION, "the message did not arrive in time")
+
+    def _fail(self, code: int, reason: str) -> None:
+        """Close the connection for a fault of the client."""
+        self.conn.fail(code, reason)
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.transport.close()
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
