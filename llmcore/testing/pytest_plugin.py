@@ -5,7 +5,10 @@ imported only when a test asks for a cassette.
 """
 
 import os
+import sys
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -138,9 +141,11 @@ def cassette(request: pytest.FixtureRequest) -> "Iterator[CassetteFixture]":
     settings = request.config.stash[_SETTINGS]
     test = _test(request.node)
     if _is_to_be_recorded(test, settings):
-        yield from _recording(request, test, settings)
-    else:
-        yield from _replaying(request, test, settings)
+        with _turn(request, test, settings) as is_first:
+            if is_first:
+                yield from _recording(request, test, settings)
+                return
+    yield from _replaying(request, test, settings)
 
 
 @pytest.fixture
@@ -170,6 +175,30 @@ def _is_to_be_recorded(test: RecordedTest, settings: RecordingSettings) -> bool:
     from llmcore.testing.cassette_file import load
 
     return not isinstance(load(path).metadata.origin, Authored)
+
+
+@contextmanager
+def _turn(
+    request: pytest.FixtureRequest, test: RecordedTest, settings: RecordingSettings
+) -> Iterator[bool]:
+    """Wait while another worker of pytest-xdist records the cassette of *test*.
+
+    Yields whether none has recorded it in this run. A file that all workers share is locked for
+    the block, and is not empty once the cassette has been recorded.
+    """
+    if not hasattr(request.config, "workerinput") or sys.platform == "win32":
+        yield True
+        return
+    import fcntl
+
+    shared = request.getfixturevalue("tmp_path_factory").getbasetemp().parent
+    digest = sha256(test.name.encode()).hexdigest()
+    with (shared / f"cassette-{digest}").open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        yield not file.read()
+        if test.name in settings.recorded:
+            file.write("recorded")
 
 
 def _recording(

@@ -704,13 +704,14 @@ def test_recording_and_replaying_work_under_xdist(
     server: Loopback,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Several processes write cassettes without getting into each other's way."""
+    """One process records a cassette of several tests; the others wait for it, and replay it."""
     module(pytester, STREAMS)
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # each process would load them all
     plugins = (f"-p{name}" for name in ("xdist.plugin", "anyio", "llmcore.testing.pytest_plugin"))
     parallel = (*plugins, "-n", "2")
 
     run(*parallel, "--record").assert_outcomes(passed=2)
+    assert len(server.received) == 1
     run(*parallel, "--recorded-provider", "loop").assert_outcomes(passed=2)
 
     assert len(list(pytester.path.glob("cassettes/**/*.*"))) == 1
