@@ -340,7 +340,11 @@ class ServerConnection:
         server = self.server
         if isinstance(server, StdioServer):
             parameters = mcp.StdioServerParameters(
-                command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
+                command=server.command,
+                args=list(server.args),
+                env=dict(server.env),
+                cwd=server.cwd,
+                encoding_error_handler="replace",  # a bad byte would end the reading, unnoticed
             )
             return mcp.stdio_client(parameters, errlog=_stderr())
         if not isinstance(server, HttpServer):

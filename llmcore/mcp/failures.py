@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _CONNECTION_CLOSED: Final = -32000
 _REQUEST_TIMEOUT: Final = -32001
 """Codes of the SDK for errors that the server did not send."""
+_CLOSED: Final = "Connection closed"
+"""The SDK's message for its code; servers send the same code for errors of their own."""
 _STAND_INS: Final = ("Not Found", "Session terminated", "Server returned an error response")
 """Messages of the SDK for failed responses whose body is not an error of the protocol."""
 
@@ -103,7 +105,7 @@ def of_status(name: str, status: int, cause: BaseException, login_url: str = "")
 
 def _of_code(name: str, error: "MCPError") -> LLMError:
     kind: type[LLMError] = ProviderError
-    if error.code == _CONNECTION_CLOSED:
+    if error.code == _CONNECTION_CLOSED and str(error) == _CLOSED:
         kind = NetworkError
     elif error.code == _REQUEST_TIMEOUT:
         kind = RequestTimeoutError

@@ -237,6 +237,41 @@ async def test_address_without_a_server_is_a_network_error() -> None:
             pass
 
 
+CARELESS = r"""
+import json, sys
+
+sys.stdout.buffer.write(b"starting \xff\n{\n[]\n")
+for line in sys.stdin:
+    asked = json.loads(line)
+    known = {
+        "initialize": {"serverInfo": {"name": "s", "version": "1"}, "capabilities": {"tools": {}}},
+        "tools/list": {"tools": [{"name": "buy", "inputSchema": {"type": "object"}}]},
+    }
+    answer = {"jsonrpc": "2.0", "id": asked.get("id")}
+    if asked["method"] in known:
+        result = known[asked["method"]]
+        if asked["method"] == "initialize":
+            result["protocolVersion"] = asked["params"]["protocolVersion"]
+        answer["result"] = result
+    else:
+        answer["error"] = {"code": -32000, "message": "out of stock"}
+    if "id" in asked:
+        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+    sys.stdout.flush()
+"""
+"""A server that prints other things; its errors have the code of the SDK for a lost connection."""
+
+
+async def test_server_that_prints_bad_bytes_is_used_and_its_error_reaches_the_model() -> None:
+    """A byte that is not UTF-8 does not end the reading; the error is none of the network."""
+    careless = StdioServer(sys.executable, ("-c", CARELESS))
+    async with McpServers({"t": careless}) as servers:
+        (bought,) = await ran(servers, call("t__buy", {}))
+
+    assert bought.is_error
+    assert "out of stock" in str(bought.content)
+
+
 async def test_server_that_does_not_answer_is_a_timeout() -> None:
     silent = StdioServer(
         sys.executable, ("-c", "import sys; sys.stdin.read()"), connect_seconds=0.3
