@@ -247,6 +247,13 @@ class StateReader:
         rest, made = restore(whole, echoes, diagnostics)
         return whole.origin, (*made, *(e for e in rest if not isinstance(e, EchoedHostedItem)))
 
+    def names(self, sealed: str, parts: Sequence[ContentPart]) -> bool:
+        """Return whether *parts* are texts of the response whose state is *sealed*."""
+        state = self._unsealer.unsealed(sealed, "the sealed state", Diagnostics())
+        entries = () if state is None else state.entries
+        keys = {str(entry.get("key")) for entry in entries}
+        return all(part_key(piece) in keys for part in parts for piece in _cut(part, entries))
+
 
 def _has_gap(states: Sequence[ResponseState]) -> bool:
     """Return whether a recipe is missing before one of *states*."""

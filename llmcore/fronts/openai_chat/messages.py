@@ -341,30 +341,66 @@ def with_kept_state(
     """Return *messages* with the kept state of responses that came back without it.
 
     A server keeps the `sealed_calls` of the responses that it writes; any call of a response finds
-    its state. State that is not there, or cannot be read, changes nothing.
+    its state. State that is not there, or cannot be read, changes nothing. Some clients send the
+    text of a response and each of its calls as messages of their own, with results between them
+    (pipecat): these become one message again, before its results.
     """
     kept_state = upstream.kept_state
     if kept_state is None or not any(map(_is_bare, messages)):
         return messages
     states = StateReader(upstream.sealer)
-    return tuple(
-        _restored(message, kept_state, states, diagnostics.at(f"messages[{index}]"))
-        if _is_bare(message)
-        else message
-        for index, message in enumerate(messages)
-    )
+    seals = [_sealed(message, kept_state) for message in messages]
+    made: list[Message] = []
+    index = 0
+    while index < len(messages):
+        sealed, end = seals[index], index + 1
+        if sealed is None:
+            made.append(messages[index])
+        else:
+            end = _end_of_response(messages, seals, index)
+            before = [made.pop()] if made and _begins(made[-1], sealed, states) else []
+            pieces = [*before, *messages[index:end]]
+            made += _restored(pieces, sealed, states, diagnostics.at(f"messages[{index}]"))
+        index = end
+    return tuple(made)
 
 
 def _is_bare(message: Message) -> bool:
     return message.role == "assistant" and message.origin is None and bool(message.tool_calls)
 
 
-def _restored(
-    message: Message, kept_state: KeptState, states: StateReader, diagnostics: Diagnostics
-) -> Message:
+def _sealed(message: Message, kept_state: KeptState) -> str | None:
+    """Return the state of the response that *message* is a part of."""
+    if not _is_bare(message):
+        return None
     kept = (kept_state(call.id) for call in message.tool_calls)
-    sealed = next((text for text in kept if text is not None), None)
-    if sealed is None:
-        return message
-    state = states.restored([sealed], message.content, diagnostics)
-    return message if state is None else evolve(message, origin=state[0], content=state[1])
+    return next((text for text in kept if text is not None), None)
+
+
+def _end_of_response(messages: Sequence[Message], seals: Sequence[str | None], start: int) -> int:
+    """Return the index behind the last message of the response that begins at *start*."""
+    end = start + 1
+    for index in range(start + 1, len(messages)):
+        if seals[index] == seals[start]:
+            end = index + 1
+        elif messages[index].role != "tool":
+            break
+    return end
+
+
+def _begins(message: Message, sealed: str, states: StateReader) -> bool:
+    """Return whether *message* has texts alone, of the response whose state is *sealed*."""
+    is_plain = message.role == "assistant" and message.origin is None
+    return is_plain and not message.tool_calls and states.names(sealed, message.content)
+
+
+def _restored(
+    pieces: Sequence[Message], sealed: str, states: StateReader, diagnostics: Diagnostics
+) -> Sequence[Message]:
+    """Return the response in *pieces* as one message, then the results among them."""
+    said = [message for message in pieces if message.role == "assistant"]
+    results = [message for message in pieces if message.role != "assistant"]
+    state = states.restored([sealed], [p for one in said for p in one.content], diagnostics)
+    if state is None:
+        return pieces
+    return [evolve(said[-1], origin=state[0], content=state[1]), *results]

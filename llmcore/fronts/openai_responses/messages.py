@@ -19,7 +19,7 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId, Upstream
-from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, call_key
 from llmcore.fronts.openai_responses.calls import (
     approval_result,
     call_part,
@@ -32,7 +32,7 @@ from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_summary
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
-from llmcore.fronts.openai_responses.state import FindItem, repeated_items
+from llmcore.fronts.openai_responses.state import FindItem, calls_before_results, repeated_items
 from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
 from llmcore.fronts.sealer import PREFIX
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
@@ -232,8 +232,10 @@ class InputReader:
     def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
         """Return *items* as messages. Raises FrontError for invalid items."""
         repeated = repeated_items(items, self._before, self._call)
-        for index, item in enumerate(items[:-1] if self._compacts else items):
-            path = self._path = f"input[{index}]"
+        items = items[:-1] if self._compacts else items
+        for index in calls_before_results(items, self._kept_state):
+            item, path = items[index], f"input[{index}]"
+            self._path = path
             if index in repeated:
                 why = "the conversation that previous_response_id names has it already"
                 self._diagnostics.at(path).dropped("repeated-item", why)
@@ -276,6 +278,16 @@ class InputReader:
         if type_ == "additional_tools" and self._registry.native:
             return Message("developer", (ProviderPart(METADATA_KEY, without(item, "id")),))
         return None
+
+    def _kept_state(self, item: Item) -> str | None:
+        """Return the kept state of the response that *item* is a call of."""
+        if self._upstream.kept_state is None or not str(item.get("type")).endswith("_call"):
+            return None
+        try:
+            call = self._call(item)
+        except InvalidRequestError:  # raised again, with its path, where the item is read
+            return None
+        return None if call is None else self._upstream.kept_state(call_key(call))
 
     def _call(self, item: Item) -> ToolCallPart | None:
         call = call_part(item, self._registry, self._upstream.policy.registered_tools)

@@ -98,6 +98,30 @@ def _tool_and_arguments(call: ToolCallPart) -> tuple[str, str, JsonValue]:
     return call.kind, call.name, call.arguments
 
 
+def calls_before_results(
+    items: Sequence[Mapping[str, Any]], kept_state: Callable[[Mapping[str, Any]], str | None]
+) -> Sequence[int]:
+    """Return the indexes of *items* in their order, all calls of one response before its results.
+
+    *kept_state* returns the state that a server kept of the response that an item is a call of.
+    Some clients send each call with its result behind it (pipecat).
+    """
+    seals = [kept_state(item) for item in items]
+    order: list[int] = []
+    moved: set[int] = set()
+    for index, sealed in enumerate(seals):
+        if index in moved:
+            continue
+        order.append(index)
+        for later in range(index + 1, len(items) if sealed is not None else 0):
+            if seals[later] == sealed:
+                order.append(later)
+                moved.add(later)
+            elif not is_output(items[later]):
+                break
+    return order
+
+
 def shown_items(items: tuple[dict[str, Any], ...]) -> tuple[JsonObject, ...]:
     """Return *items* in the form that lists of input items have."""
     return tuple(_shown(item) for item in items)

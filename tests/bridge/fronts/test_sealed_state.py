@@ -144,6 +144,55 @@ def test_the_reasoning_of_calls_whose_results_come_one_by_one_is_sent_once() -> 
     assert sent.index("The coast, hm.") < sent.index("Bergen")
 
 
+TWO = Said(thinking="The coast, hm.", text="I look.", cities=("Bergen", "Molde"))
+
+
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
+def test_responses_calls_each_with_its_result_behind_it_are_one_response(column: Column) -> None:
+    """As of pipecat; Claude does not think where its last turn comes back without thinking."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, "store": False, **WEATHER["openai-responses"]}
+    with playing(column, TWO, ANSWER, ANSWER) as scene, gateway(scene.model, relay=False) as url:
+        path = f"{url}/v1/responses"
+        said = httpx.post(path, json={**body, "input": [first]}).json()["output"]
+        calls = [item for item in said if item["type"] == "function_call"]
+        results = [
+            {"type": "function_call_output", "call_id": call["call_id"], "output": "rain"}
+            for call in calls
+        ]
+        text = {"role": "assistant", "content": "I look."}
+        one_by_one = [item for pair in zip(calls, results, strict=True) for item in pair]
+        for items in ([*said, *results], [text, *one_by_one]):
+            httpx.post(path, json={**body, "input": [first, *items]})
+
+    assert len(results) == 2
+    assert scene.bodies[1] == scene.bodies[2]
+
+
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
+def test_chat_calls_each_with_its_result_behind_it_are_one_response(column: Column) -> None:
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, **WEATHER["openai-chat"]}
+    with playing(column, TWO, ANSWER, ANSWER) as scene, gateway(scene.model) as url:
+        path = f"{url}/v1/chat/completions"
+        said = httpx.post(path, json={**body, "messages": [first]}).json()["choices"][0]["message"]
+        results = [
+            {"role": "tool", "tool_call_id": call["id"], "content": "rain"}
+            for call in said["tool_calls"]
+        ]
+        alone = [
+            {"role": "assistant", "content": "", "tool_calls": [call]}
+            for call in said["tool_calls"]
+        ]
+        text = {"role": "assistant", "content": said["content"]}
+        one_by_one = [message for pair in zip(alone, results, strict=True) for message in pair]
+        for messages in ([said, *results], [text, *one_by_one]):
+            httpx.post(path, json={**body, "messages": [first, *messages]})
+
+    assert len(results) == 2
+    assert scene.bodies[1] == scene.bodies[2]
+
+
 @pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
 def test_a_client_of_messages_may_drop_all_thinking(column: Column) -> None:
     first: dict[str, Any] = {"role": "user", "content": "Weather?"}

@@ -1,6 +1,7 @@
 """Messages of a request: what they are read as, and the state that comes back with them."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -561,6 +562,36 @@ def test_state_that_a_server_kept_by_the_ids_of_calls_is_restored() -> None:
     for one, sealed in kept.items():
         found = restored(lost, {one: sealed}.get)
         assert found == (lost[0], echoed(made))
+
+
+def test_a_response_that_comes_back_in_pieces_becomes_one_message_before_its_results() -> None:
+    """Pipecat sends its text and each call as messages of their own, each call with its result."""
+    made = answer()
+    text_alone, first, second = pieces_of(bare(made))
+    results = [Message.tool(call.id, "7 degrees", name=call.name) for call in made_calls(made)]
+    sent = (Message.user("Hello"), text_alone, first, results[0], second, results[1])
+
+    found = restored(sent, made.writer.sealed_calls.get)
+
+    assert found == (sent[0], echoed(made), *results)
+
+
+def test_only_texts_of_the_response_itself_join_its_calls() -> None:
+    """Two messages of the assistant may follow each other."""
+    made = answer()
+    other = Message.assistant("Another text.")
+
+    assert restored((other, bare(made)), made.writer.sealed_calls.get) == (other, echoed(made))
+
+
+def pieces_of(message: Message) -> list[Message]:
+    """Return each part as a message of its own."""
+    return [Message(message.role, (part,)) for part in message.content]
+
+
+def made_calls(made: Written) -> Sequence[ToolCallPart]:
+    """Return the calls of a response."""
+    return echoed(made).tool_calls
 
 
 def without_signatures(message: dict[str, Any]) -> dict[str, Any]:
