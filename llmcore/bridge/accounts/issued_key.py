@@ -164,12 +164,24 @@ def digest_of(text: str) -> str:
 
 
 def limits_from(given: JsonObject) -> KeyLimits:
-    """Return the limits that a JSON object gives; InvalidRequestError, naming others."""
+    """Return the limits that a JSON object gives.
+
+    Raises InvalidRequestError, naming limits that do not exist, and texts that terminals and logs
+    could not show.
+    """
     try:
-        return from_json(KeyLimits, present(given))
+        limits = from_json(KeyLimits, present(given))
     except InvalidRequestError as error:
         faults = faults_of(error.cause or error).removesuffix(" @ $")  # of the whole object
-        raise InvalidRequestError(f"invalid limits of a key: {faults}", cause=error) from error
+        raise InvalidRequestError(f"{_INVALID}: {faults}", cause=error) from error
+    for name in ("name", "owner", "models"):
+        value = getattr(limits, name)
+        if not all(map(str.isprintable, value)):
+            raise InvalidRequestError(f"{_INVALID}: {name} has characters that are not printable")
+    return limits
+
+
+_INVALID: Final = "invalid limits of a key"
 
 
 def packed_key(key: IssuedKey) -> bytes:

@@ -59,7 +59,11 @@ class KeyRegistry:
         self._clock = clock
 
     def create(self, limits: KeyLimits) -> tuple[IssuedKey, str]:
-        """Return a new key, and its text, which is not stored."""
+        """Return a new key, and its text, which is not stored.
+
+        Raises InvalidRequestError for an expiry that is not in the future.
+        """
+        self._check_expiry(limits)
         key, text = new_key(limits, self._clock())
         if not self._ledger.swap_key(key.id, None, packed_key(key)):
             return self.create(limits)  # the id is taken
@@ -100,14 +104,25 @@ class KeyRegistry:
     def update(self, id_: str, limits: JsonObject) -> IssuedKey:
         """Change some of a key's limits, where null removes one.
 
-        Raises InvalidRequestError, naming limits that do not exist.
+        Raises InvalidRequestError, naming limits that do not exist, and for a new expiry that is
+        not in the future.
         """
 
         def change(key: IssuedKey) -> IssuedKey:
             before = {name: value for name, value in key.shown().items() if name in LIMITS}
-            return evolve(key, limits=limits_from({**before, **limits}))
+            changed = limits_from({**before, **limits})
+            if "expires_at" in limits:
+                self._check_expiry(changed)
+            return evolve(key, limits=changed)
 
         return self._change(id_, change)
+
+    def _check_expiry(self, limits: KeyLimits) -> None:
+        if limits.expires_at is not None and limits.expires_at <= self._clock():
+            raise InvalidRequestError(
+                "invalid limits of a key: expires_at, in seconds since 1970, is not in the future; "
+                "revoking a key ends it now"
+            )
 
     def _data(self, id_: str) -> bytes:
         data = self._ledger.key(id_) if id_.isprintable() else None  # PostgreSQL takes no NUL

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -16,6 +16,7 @@ from llmcore.bridge.accounts.issued_key import (
     IssuedKey,
     KeyLimits,
     key_id,
+    limits_from,
     new_key,
     packed_key,
     period_end,
@@ -96,6 +97,35 @@ def test_a_stored_key_is_read_as_it_was(limits: KeyLimits) -> None:
 def test_limits_that_cannot_be_kept_are_refused(limits: dict[str, object]) -> None:
     with pytest.raises(InvalidRequestError):
         KeyLimits(**limits)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"name": "a\r\nb"},
+        {"owner": "\x1b[2J"},
+        {"models": ["m", "\0"]},
+        {"name": "\ud800"},
+    ],
+    ids=["line end", "escape", "nul", "surrogate"],
+)
+def test_texts_that_no_terminal_can_show_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match="not printable"):
+        limits_from(limits)
+
+
+def test_a_key_that_would_never_be_valid_is_refused(ledger: SqliteLedger) -> None:
+    """Changing another limit of an expired key is possible."""
+    times = [100.0]
+    keys = KeyRegistry(ledger, clock=lambda: times[0])
+    with pytest.raises(InvalidRequestError, match="not in the future"):
+        keys.create(KeyLimits(expires_at=99.0))
+    key, _ = keys.create(KeyLimits(expires_at=101.0))
+    with pytest.raises(InvalidRequestError, match="not in the future"):
+        keys.update(key.id, {"expires_at": 100.0})
+    times[0] = 200.0
+
+    assert keys.update(key.id, {"name": "old"}).limits.name == "old"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from pathlib import Path
 
@@ -52,8 +52,14 @@ def upstream() -> Iterator[Loopback]:
 @pytest.fixture(params=["sqlite", "redis", "postgres"])
 def variables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """Configure a store of each kind, which two gateways share."""
+    with running_store(request.param, tmp_path) as given:
+        yield given
+
+
+@contextmanager
+def running_store(kind: str, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Run a store; yield the variables of gateways that use it."""
     with ExitStack() as stack:
-        kind = request.param
         given = {"OPENBRIDGE_STATE_BACKEND": kind}
         if kind == "redis":
             given["OPENBRIDGE_REDIS_URL"] = stack.enter_context(running_redis()).url
