@@ -321,6 +321,7 @@ class Generation(Generic[Read]):
             cached=cached,
             form=form,
             diagnostics=call.diagnostics,
+            paused=None if front.shows_pauses else _paused(chosen.model),
         )
         return TranslatedRun(self._service.context, plan)
 
@@ -398,6 +399,11 @@ class Generation(Generic[Read]):
 
     def _listed(self, name: str) -> ListedModel:
         return ListedModel(id=name, owner=self._service.names.owner(name))
+
+
+def _paused(model: Model) -> str | None:
+    """Return the finish reason of a turn that the upstream's own tools have paused."""
+    return model.route.protocol.paused if isinstance(model.route, Route) else None
 
 
 def _ends_with_response(request: LLMRequest) -> bool:

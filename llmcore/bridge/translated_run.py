@@ -7,7 +7,8 @@ stored before the event that ends it is handed out, so that the next request fin
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Protocol
 
 import msgspec
@@ -33,13 +34,17 @@ from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
+from llmcore.schema.event_base import with_fields
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StepStart, StreamStart
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 
 _MOST_DROPS = 3
 """How often one request is tried again without something that the upstream rejects."""
+_MOST_PAUSES = 5
+"""How often a turn that the upstream's own tools have paused is continued."""
 
 
 class StoredResponse(Protocol):
@@ -79,6 +84,8 @@ class ResponsePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Returns the object that is sent in place of a response that is not streamed."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything changed in the request before it was read."""
+    paused: str | None = None
+    """The finish reason of turns that are continued, because their client cannot do so."""
 
 
 def with_output_limit(request: LLMRequest) -> LLMRequest:
@@ -112,6 +119,8 @@ class TranslatedRun(UpstreamRun):
         self._begun = False
         self._ended = False
         self._tail_sent = False
+        self._paused: list[LLMResponse] = []
+        """The responses of the turn that its upstream has paused."""
         self._refusal: LLMError | None = None
         """Why the response failed before anything of it was sent."""
         super().__init__(context, plan.info, plan.limits)  # makes the first attempt
@@ -187,6 +196,8 @@ class TranslatedRun(UpstreamRun):
         """
         while not self._ended:
             batch = await self._next_batch()
+            if self.plan.paused is not None and not (batch := await self._in_turn(batch)):
+                continue
             failure = None if self._begun else _plain_failure(batch)
             if failure is None:
                 self._begun = True
@@ -235,7 +246,37 @@ class TranslatedRun(UpstreamRun):
 
     def _attempt(self, timeouts: Timeouts) -> EventStream:
         attempt = partial(self._ask, self._request, timeouts=timeouts)
-        return attempt() if self.plan.cached is None else self.plan.cached.through(attempt)
+        cached = None if self._paused else self.plan.cached  # a part of a turn is not cached
+        return attempt() if cached is None else cached.through(attempt)
+
+    async def _in_turn(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
+        """Return *batch* as a part of the whole turn, which may be none of it.
+
+        After a pause the message is sent back, and the next call continues the turn. Its usage is
+        that of all calls, each of which counts its prompt.
+        """
+        last = batch[-1]
+        if self._paused:
+            usage = reduce(add, (response.usage for response in self._paused))
+            batch = [
+                with_fields(event, usage=usage + event.usage)
+                if isinstance(event, StepFinish | Finish) and event.usage is not None
+                else event
+                for event in batch
+                if not isinstance(event, StreamStart | StepStart)
+            ]
+        if not isinstance(last, Finish) or last.finish_reason.raw != self.plan.paused:
+            return batch
+        if len(self._paused) >= _MOST_PAUSES or self.response.tool_calls:
+            return batch
+        response = self.response
+        self._paused.append(response)
+        self.repeated.append(response)
+        self._removed += last.diagnostics
+        messages = (*self._request.messages, response.message)
+        self._request = evolve(self._request, messages=messages)
+        await self._renew_call()
+        return [event for event in batch if not isinstance(event, StepFinish | Finish)]
 
     def _without_reasoning(self) -> Attempt:
         return self._attempt_without_reasoning

@@ -108,7 +108,8 @@ class UpstreamRun:
         self.dropped: list[str] = []
         self.outcome = "cancelled"
         self.repeated: list[LLMResponse] = []
-        """Responses of tries that failed before any content, and were made again."""
+        """Responses of tries that failed before any content, and were made again, and of calls
+        that another one continues."""
         self.upstream_request_id: str | None = None
         """The upstream's id of the request."""
         self.first_event_s: float | None = None
@@ -150,7 +151,7 @@ class UpstreamRun:
             self._has_begun = True
             self._context.health.succeeded(self._target, self._began_at)
         first, last = batch[0], batch[-1]
-        if isinstance(first, StreamStart):
+        if isinstance(first, StreamStart) and self.first_event_s is None:
             self.first_event_s = time.monotonic() - self._sent_at
             seconds = self._context.metrics.first_event_seconds
             seconds.labels(self._provider).observe(self.first_event_s)
@@ -175,6 +176,9 @@ class UpstreamRun:
         """Start again without what is named *name*, at *place*, with all retries available."""
         self.dropped.append(place)
         self._context.metrics.dropped.labels(name).inc()
+        await self._renew_call()
+
+    async def _renew_call(self) -> None:
         await self._call.aclose()
         self._call = self._new_call()
         self._call_ended = False

@@ -410,6 +410,8 @@ class Front(Generic[Read]):
     """The heartbeats that its clients can read, besides its own."""
     lists_claude_names: bool = False
     """Whether its clients show only models whose names are like Claude's."""
+    shows_pauses: bool = False
+    """Whether its responses state that a turn has paused, which clients then continue."""
     has_native_tools: Callable[[JsonObject], bool] = lambda _body: False
     """Whether a body has tools that clients run, or calls of them, and that only some servers of
     the API have, such as freeform ones."""

@@ -245,6 +245,8 @@ class Protocol(Generic[Body_co, Event, State]):
     do, take an effort."""
     needs_output_limit: bool = False
     """Whether each request must state the most tokens that the model may write."""
+    paused: str | None = None
+    """The finish reason of a turn that continues where its message is sent back."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()
     """Hosted tools that need no client and no configuration there."""
     native_tools: bool = True

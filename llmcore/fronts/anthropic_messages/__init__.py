@@ -42,6 +42,7 @@ front: Final[Front[ReadMessagesRequest]] = Front(
     model=listed_model,
     token_count=token_count,
     renamed=renamed,
+    shows_pauses=True,
     keep_alives=("comment", "blank", "none"),
     lists_claude_names=True,
 )

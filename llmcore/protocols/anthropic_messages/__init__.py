@@ -19,6 +19,7 @@ from llmcore.protocols.anthropic_messages.models import RulesOf, rules_of
 from llmcore.protocols.anthropic_messages.names import (
     API_NAME,
     METADATA_KEY,
+    PAUSED,
     PROTOCOL_ID,
     SERVICE_TIERS,
     TOOL_NAMES,
@@ -66,6 +67,7 @@ def make(
         count_tokens=TokenCounting(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),
+        paused=PAUSED,
         hosted_kinds=frozenset({"web_search", "web_fetch", "code_execution", "mcp"}),
         prefills=lambda model_id: "claude" in model_id.lower() and rules_of(model_id).prefill,
         body=BodyBuilder(build=build),
