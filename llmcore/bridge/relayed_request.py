@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 from attrs import field, fields
 
 from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.openai_chat.request import asks_openrouter_for_usage
 from llmcore.fronts.sealer import PREFIX as SEAL
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
 from llmcore.routes.auth import AuthContext
@@ -84,7 +85,7 @@ class RelayedRequest(LLMRequest[Any]):
         sent = {name: headers[name] for name in _FORWARDED_HEADERS if name in headers}
         named = {name: query[name] for name in _FORWARDED_QUERY if name in query}
         asking = _asking_for_usage(request.body, self.usage_options)
-        hides = asking is not None
+        hides = asking is not None and not asks_openrouter_for_usage(request.body)
         body = request.body if asking is None else asking
         if not (sent or named):
             return changed(self, body=body, hides_usage=hides)

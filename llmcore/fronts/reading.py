@@ -167,6 +167,11 @@ _EFFORTS: Final = {2048: "low", 8192: "medium"}
 """Efforts for budgets of at most so many tokens; a larger one is `high`."""
 
 
+def hides_reasoning(protocol_id: str | None) -> bool:
+    """Return whether an upstream shows its thinking only to requests that ask for it."""
+    return protocol_id is not None and protocol_by_id(protocol_id).hides_reasoning
+
+
 def with_effort(
     reasoning: ReasoningOptions | None, protocol_id: str | None, diagnostics: Diagnostics
 ) -> ReasoningOptions | None:

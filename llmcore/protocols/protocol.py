@@ -247,6 +247,8 @@ class Protocol(Generic[Body_co, Event, State]):
     """Whether each request must state the most tokens that the model may write."""
     paused: str | None = None
     """The finish reason of a turn that continues where its message is sent back."""
+    hides_reasoning: bool = False
+    """Whether its servers return no reasoning unless a request asks for it."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()
     """Hosted tools that need no client and no configuration there."""
     native_tools: bool = True

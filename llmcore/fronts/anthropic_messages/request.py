@@ -25,6 +25,7 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.reading import (
     Fields,
+    hides_reasoning,
     read,
     read_objects,
     read_texts,
@@ -39,7 +40,6 @@ from llmcore.protocols.anthropic_messages.names import (
     SERVICE_TIERS,
     THREAD_NOT_FOUND,
 )
-from llmcore.protocols.gemini.names import PROTOCOL_ID as GEMINI
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
@@ -233,10 +233,6 @@ _DISPLAYS: Final[Mapping[object, Literal["auto", "none"]]] = {
 }
 
 
-_SHOWN_ON_REQUEST: Final = (GEMINI, RESPONSES)
-"""APIs that return no thinking unless the request asks for it."""
-
-
 def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     """Return the reasoning options; None if the request sets none.
 
@@ -252,7 +248,7 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
         case "disabled":
             return ReasoningOptions(effort="none")
         case "enabled":
-            if summary is None and upstream.protocol_id in _SHOWN_ON_REQUEST:
+            if summary is None and hides_reasoning(upstream.protocol_id):
                 summary = "auto"
             return ReasoningOptions(
                 effort=effort,

@@ -1,10 +1,11 @@
 """Thinking, and state that clients cannot see, in fields that OpenAI's own API does not have.
 
     {"reasoning_content": "Need two files.", "reasoning_details": [{"type": "reasoning.text",
-     "text": "Need two files.", "index": 0, "format": "openbridge-v1"}]}
+     "text": "Need two files.", "index": 0, "format": "unknown",
+     "id": "openbridge-v1"}]}
     {"reasoning_details": [{"type": "reasoning.text", "signature": "ob1.AbCd", "index": 0}]}
     {"reasoning_details": [{"type": "reasoning.encrypted", "data": "ob1.EfGh", "index": 1,
-     "format": "openbridge-v1"}]}
+     "format": "unknown"}]}
 
 `reasoning_content` is what most clients show (DeepSeek's name). Of `reasoning_details`, a client
 joins the pieces of one index and sends all entries back unchanged. What is sealed in them is the
@@ -47,8 +48,9 @@ from llmcore.schema.events import ReasoningDelta, ReasoningEnd
 from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Origin
 
-FORMAT: Final = "openbridge-v1"
-"""`format` of our entries: clients do not take them for those of a provider."""
+_OWN: Final[Mapping[str, str]] = {"format": "unknown", "id": "openbridge-v1"}
+"""Fields of our entries. OpenRouter's clients drop entries of a `format` that they do not know, and
+`unknown` is one that they do; entries of this `id` are the gateway's."""
 
 SHOWN_IDS: Final = CallIdRule(r"[a-zA-Z0-9_-]+", 40)
 """Ids of calls that every API takes: a conversation may continue with any of them."""
@@ -189,7 +191,7 @@ def seals_in(native: Mapping[str, Any]) -> list[str]:
 def is_sealed(entry: Mapping[str, Any]) -> bool:
     """Return whether an entry of `reasoning_details` or `thinking_blocks` is one of ours."""
     proof = str_or_none(entry.get("signature")) or str_or_none(entry.get("data")) or ""
-    return seal_in(proof) is not None or entry.get("format") == FORMAT
+    return seal_in(proof) is not None or entry.get("id") == _OWN["id"]
 
 
 def thought_signature(call: Mapping[str, Any]) -> str | None:
@@ -317,7 +319,7 @@ class ThinkingWriter:
         if index is None:
             index = self._index[event.id] = len(self._details)
             # clients join the strings of an entry's pieces, so this one comes once
-            entry |= {"index": index, "format": FORMAT}
+            entry |= {"index": index, **_OWN}
             self._details.append({})
         delta: dict[str, Any] = dict.fromkeys(self._fields, event.text)
         delta["reasoning_details"] = [entry]
@@ -328,9 +330,8 @@ class ThinkingWriter:
         index = self._index.get(event.id)
         if index is not None:
             self._texts.append(event.text)
-            self._details[index] |= {
-                "type": "reasoning.text", "text": event.text, "index": index, "format": FORMAT,
-            }  # fmt: skip
+            entry = {"type": "reasoning.text", "text": event.text, "index": index, **_OWN}
+            self._details[index] |= entry
         sealed = self._parts.seal()
         if sealed is None:
             return
@@ -349,7 +350,8 @@ class ThinkingWriter:
 
     def _write_state(self, sealed: str) -> None:
         index = len(self._details)
-        entry = {"type": "reasoning.encrypted", "data": sealed, "index": index, "format": FORMAT}
+        entry: dict[str, Any] = {"type": "reasoning.encrypted", "data": sealed, "index": index}
+        entry["format"] = _OWN["format"]
         self._details.append(entry)
         self._chunks.write({"reasoning_details": [entry]})
 

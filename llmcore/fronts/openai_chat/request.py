@@ -30,6 +30,7 @@ from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE, read_format
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
+    hides_reasoning,
     read_options,
     read_texts,
     report_lost,
@@ -106,7 +107,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
         response_format=read_format(
             field(body, "response_format", dict), "response_format", inner="json_schema"
         ),
-        reasoning=_reasoning(body, same_api=upstream.protocol_id in (None, PROTOCOL_ID)),
+        reasoning=_reasoning(body, upstream),
         cache=_cache(body),
         metadata=_metadata(body, diagnostics),
         provider_options=_provider_options(body, upstream, offer.native_choice, diagnostics),
@@ -132,10 +133,19 @@ def _read_responses(client_request: ClientRequest, upstream: Upstream) -> ReadCh
     return _as_read(client_request.body, made.request, upstream, diagnostics)
 
 
+def asks_openrouter_for_usage(body: Mapping[str, object]) -> bool:
+    """Return whether *body* asks for the token counts of a stream as OpenRouter's clients do.
+
+    Source: https://openrouter.ai/docs/guides/guides/usage-accounting, read November 2026.
+    """
+    return object_or_empty(body.get("usage")).get("include") is True
+
+
 def _as_read(
     body: Fields, request: LLMRequest, upstream: Upstream, diagnostics: Diagnostics, **more: Any
 ) -> ReadChatRequest:
     options = field(body, "stream_options", dict) or {}
+    included = field(options, "include_usage", bool, "stream_options.") or False
     messages = with_kept_state(request.messages, upstream, diagnostics)
     if messages is not request.messages:
         request = changed(request, messages=messages)
@@ -143,7 +153,7 @@ def _as_read(
         request=request,
         streaming=field(body, "stream", bool) or False,
         diagnostics=tuple(diagnostics.entries),
-        includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
+        includes_usage=included or asks_openrouter_for_usage(body),
         shows_logprobs=bool(request.generation.logprobs),
         custom_tools=frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool)),
         **more,
@@ -194,10 +204,12 @@ _SWITCHES: Final = frozenset(
 """Fields that are read as reasoning options, and have further meanings at some servers."""
 
 
-def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
+def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     """Return the reasoning options, from any of the fields that clients use for them.
 
-    A request only to hide thinking does not turn it on for models of other APIs.
+    A request only to hide thinking does not turn it on for models of other APIs. OpenRouter shows
+    the thinking that its own object asks for:
+    https://openrouter.ai/docs/use-cases/reasoning-tokens, read November 2026.
     """
     if _OF_REASONING.isdisjoint(body):
         return None
@@ -211,11 +223,15 @@ def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
     switch = _thinking_switch(body, reasoning)
     if effort is None and switch is False:
         effort, budget = "none", None
+    same_api = upstream.protocol_id in (None, PROTOCOL_ID)
     says_nothing = summary is None if same_api else summary in (None, "none")
     if effort is None and budget is None and says_nothing and switch is None:
         return None
     if summary not in (None, *_SUMMARIES):
         raise invalid(f"reasoning.summary is one of {', '.join(_SUMMARIES)}.", "reasoning.summary")
+    on_request = hides_reasoning(upstream.protocol_id) and effort != "none"
+    if summary is None and reasoning and on_request:
+        summary = "auto"
     return ReasoningOptions(effort=effort, budget_tokens=budget, summary=summary)
 
 
@@ -293,7 +309,7 @@ _READ_FIELDS: Final = frozenset(
         "usage",
     }
 )  # fmt: skip
-"""Fields that `LLMRequest` has, and `usage`, which asks for what is always sent."""
+"""Fields that `LLMRequest` has, and `usage`, in which OpenRouter's clients ask for token counts."""
 _RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "user"})
 
 

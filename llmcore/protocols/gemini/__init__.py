@@ -41,6 +41,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
         advice="use Google(base_url=...)",
         family="google",
         metadata_key=METADATA_KEY,
+        hides_reasoning=True,
         tool_names=TOOL_NAMES,
         framings=("sse", "ndjson", "aws-event-stream", "json-array"),
         operation="generate_content",

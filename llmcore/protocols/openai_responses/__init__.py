@@ -62,6 +62,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
         tool_names=TOOL_NAMES,
         cache_mark=CacheMark("key", "prompt_cache_key"),
         reasoning_budgets="none",
+        hides_reasoning=True,
         count_tokens=TokenCounting(
             endpoint="/responses", target="/responses/input_tokens", fields=body.COUNTED
         ),

@@ -188,6 +188,19 @@ def test_the_usage_of_a_chat_stream_is_counted_and_not_sent_to_a_client_that_did
     assert 'tokens_total{kind="output",provider="up"} 9.0' in metrics
 
 
+def test_the_usage_of_a_chat_stream_is_sent_to_a_client_that_requests_it_as_of_openrouter() -> None:
+    """The gateway adds OpenAI's option for it: an upstream may not have the other one."""
+    sent = b"".join((*CHUNKS, USAGE, DONE))
+
+    def handler(_received: Received) -> Answer:
+        return Answer([sent], headers={"content-type": "text/event-stream"})
+
+    answer, (up,), _metrics = streamed_chat(handler, usage={"include": True})
+
+    assert up["stream_options"] == {"include_usage": True}
+    assert answer.content == sent
+
+
 def test_an_upstream_that_rejects_stream_options_gets_the_request_without_them() -> None:
     def handler(received: Received) -> Answer:
         body: Any = received.json

@@ -85,6 +85,26 @@ def test_how_much_to_think_is_read_in_every_spelling(
 
 
 @pytest.mark.parametrize(
+    ("fields", "protocol_id", "summary"),
+    [
+        ({"reasoning": {"max_tokens": 2000}}, "gemini", "auto"),
+        ({"reasoning": {"effort": "low"}}, "openai-responses", "auto"),
+        ({"reasoning": {"effort": "low", "exclude": True}}, "gemini", "none"),
+        ({"reasoning": {"effort": "none"}}, "gemini", None),
+        ({"reasoning": {"effort": "low"}}, "anthropic-messages", None),
+        ({"reasoning_effort": "low"}, "gemini", None),
+    ],
+)
+def test_thinking_is_shown_to_clients_of_openrouter_where_an_api_shows_none_by_itself(
+    fields: dict[str, Any], protocol_id: str, summary: str | None
+) -> None:
+    reasoning = read(fields, protocol_id=protocol_id).request.reasoning
+
+    assert reasoning is not None
+    assert reasoning.summary == summary
+
+
+@pytest.mark.parametrize(
     ("native", "wanted"),
     [
         ({"type": "text"}, None),

@@ -70,6 +70,16 @@ def test_a_stream_without_the_wish_for_usage_has_no_field_for_it(asked: dict[str
     assert all("usage" not in chunk and chunk["choices"] for chunk in made.chunks)
 
 
+@pytest.mark.parametrize(
+    "asked", [{"stream_options": {"include_usage": True}}, {"usage": {"include": True}}]
+)
+def test_a_stream_has_the_usage_that_the_client_asks_for(asked: dict[str, Any]) -> None:
+    """In OpenAI's words or in OpenRouter's."""
+    made = Written(stream(text("x"), usage=USAGE), {"stream": True, **asked})
+
+    assert made.chunks[-1]["usage"]["prompt_tokens"] == 1200
+
+
 def test_required_fields_are_null_and_optional_ones_absent() -> None:
     """`content` and `refusal` are always there; `tool_calls` only with calls."""
     made = Written(stream(text("x")))
@@ -327,13 +337,14 @@ def test_thinking_that_the_client_does_not_want_is_not_shown(asked: dict[str, An
 
 
 def test_pieces_of_thinking_add_up_to_one_entry_with_its_signature() -> None:
-    """Clients join strings by index: `format` and the signature come once."""
+    """Clients join strings by index: `format`, `id` and the signature come once."""
     made = Written(stream(thought("Need ", "two.", signature="S"), text("x")))
     (entry,) = sdk_streamed(made)["choices"][0]["message"]["reasoning_details"]
 
     assert entry == made.message["reasoning_details"][0]
     assert entry["text"] == "Need two."
-    assert entry["format"] == "openbridge-v1"
+    assert entry["format"] == "unknown"  # OpenRouter's clients drop entries of other words
+    assert entry["id"] == "openbridge-v1"
     assert entry["signature"].startswith("ob1.")
 
 
