@@ -82,6 +82,8 @@ SHOWN: Final = {
         "ErrorEvent ProviderEvent FinishReasonKind FinishReason"
     ),
     "llmcore.schema.usage": "Usage",
+    "llmcore.routes.endpoint": "EndpointContext Endpoint",
+    "llmcore.routes.framing": "Framing",
     "tests.support.wire.protocol": "ProtocolWire pieces response error",
     "tests.support.wire.matrix": "Native KEY PIXEL PIXEL_64 Counts Said Column",
     "tests.support.strategies.requests": "requests json_values json_objects texts",

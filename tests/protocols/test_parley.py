@@ -18,7 +18,12 @@ from llmcore import (
     request,
 )
 from llmcore.schema.content import ReasoningPart, ToolCallPart
-from llmcore.schema.errors import InvalidRequestError, OverloadedError, StreamError
+from llmcore.schema.errors import (
+    InvalidRequestError,
+    OverloadedError,
+    StreamError,
+    UnsupportedToolChoiceError,
+)
 from llmcore.schema.events import ErrorEvent
 from llmcore.schema.result import Failure, Success
 from llmcore.schema.tools import CustomTool
@@ -163,7 +168,7 @@ def test_any_request_becomes_a_body_or_a_typed_error(asked: LLMRequest, stream: 
         case Success(built):
             assert json.loads(json.dumps(built.body))["live"] is stream
         case Failure(reason):
-            assert isinstance(reason, InvalidRequestError)
+            assert isinstance(reason, InvalidRequestError | UnsupportedToolChoiceError)
 
 
 # -- responses
