@@ -16,8 +16,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from datetime import tzinfo
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Final
 
 import anyio
@@ -261,7 +260,7 @@ class Accounts:
         uses = tuple(uses_of(run, seconds, self._prices))
         costs = [self._prices.cost(use.target, use.response, use.usage, now) for use in uses]
         known = [cost for cost in costs if cost is not None]
-        count = reduce(add, (use.usage for use in uses), Usage())
+        count = sum(use.usage for use in uses) or Usage()
         error = run.error
         return SpendRow(
             id=charge.id,
