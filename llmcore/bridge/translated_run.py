@@ -7,8 +7,7 @@ stored before the event that ends it is handed out, so that the next request fin
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -29,6 +28,7 @@ from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
 from llmcore.fronts.front import Event, FailureResponse, FrontWriter, GrammarChecker, StreamEncoding
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
+from llmcore.protocols.protocol import MOST_PAUSES
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
@@ -43,8 +43,6 @@ from llmcore.schema.response import LLMResponse
 
 _MOST_DROPS = 3
 """How often one request is tried again without something that the upstream rejects."""
-_MOST_PAUSES = 5
-"""How often a turn that the upstream's own tools have paused is continued."""
 
 
 class StoredResponse(Protocol):
@@ -257,17 +255,11 @@ class TranslatedRun(UpstreamRun):
         """
         last = batch[-1]
         if self._paused:
-            usage = reduce(add, (response.usage for response in self._paused))
-            batch = [
-                with_fields(event, usage=usage + event.usage)
-                if isinstance(event, StepFinish | Finish) and event.usage is not None
-                else event
-                for event in batch
-                if not isinstance(event, StreamStart | StepStart)
-            ]
+            within = (e for e in batch if not isinstance(e, StreamStart | StepStart))
+            batch = list(map(self._with_all_usage, within))
         if not isinstance(last, Finish) or last.finish_reason.raw != self.plan.paused:
             return batch
-        if len(self._paused) >= _MOST_PAUSES or self.response.tool_calls:
+        if len(self._paused) >= MOST_PAUSES or self.response.tool_calls:
             return batch
         response = self.response
         self._paused.append(response)
@@ -277,6 +269,13 @@ class TranslatedRun(UpstreamRun):
         self._request = evolve(self._request, messages=messages)
         await self._renew_call()
         return [event for event in batch if not isinstance(event, StepFinish | Finish)]
+
+    def _with_all_usage(self, event: LLMEvent) -> LLMEvent:
+        """Return *event*, an end with the usage of the paused responses too."""
+        if not isinstance(event, StepFinish | Finish) or event.usage is None:
+            return event
+        paused = (response.usage for response in self._paused)
+        return with_fields(event, usage=sum(paused, event.usage))
 
     def _without_reasoning(self) -> Attempt:
         return self._attempt_without_reasoning

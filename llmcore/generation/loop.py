@@ -34,6 +34,7 @@ from llmcore.generation.results import GenerateResult, StepResult, any_met, tota
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
 from llmcore.protocols.anthropic_messages.names import PAUSED
+from llmcore.protocols.protocol import MOST_PAUSES
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
@@ -299,7 +300,7 @@ class Run:
 
     async def _may_continue(self, step: StepResult) -> bool:
         """Return whether the turn that *step* paused is continued: its message is sent back."""
-        if self._pauses >= _MOST_PAUSES:
+        if self._pauses >= MOST_PAUSES:
             return False
         return not await any_met(self._plan.stop_when, [*self.steps, step])
 
@@ -424,8 +425,6 @@ class Run:
         )
 
 
-_MOST_PAUSES = 5
-"""How often a run continues a turn that the provider's tools have paused."""
 _CORRECTION = "The answer is not valid: {}. Answer again, with a valid answer alone."
 
 

@@ -13,7 +13,7 @@ the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from attrs import evolve, field
 
@@ -43,6 +43,9 @@ FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 ApiFamily = Literal["openai", "anthropic", "google", "bedrock"]
 """The vendor whose unary calls the servers of an API have, other companies' too: lists of models,
 embeddings, images, audio, files, batches."""
+
+MOST_PAUSES: Final = 5
+"""How often a run, or the gateway, continues a turn that the provider's own tools have paused."""
 
 Frame: TypeAlias = tuple[str, bytes]
 """A frame of any framing: the event's name, or "" without one, and its payload."""
