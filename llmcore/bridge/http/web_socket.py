@@ -11,6 +11,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from llmcore.bridge.http.request_body import LEAST_BYTES_PER_S
 from llmcore.bridge.websocket.connection import STOPPING
+from llmcore.client.websocket.connection import is_utf8
 
 _STEP_BYTES: Final = 16 * 1024
 _INVALID_DATA: Final = 1007
@@ -79,7 +80,7 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         """Hand a message over, or close the connection for one that is not UTF-8."""
         data = b"".join(self.frames)
         self.frames = [data]
-        if self.curr_msg_data_type == "text" and not _is_utf8(data):
+        if self.curr_msg_data_type == "text" and not is_utf8(data):
             self._fail(_INVALID_DATA, "the message is not UTF-8")
         else:
             super().send_receive_event_to_app()
@@ -127,11 +128,3 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.transport.close()
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -206,7 +206,7 @@ class WebSocketConnection:
                 if frame.fin:
                     self._begun = None
                     message = bytes(begun)
-                    if _is_utf8(message):
+                    if is_utf8(message):
                         messages.append(message)
                     else:
                         self._failure = f"{self._origin} sent a message that is not UTF-8"
@@ -315,7 +315,8 @@ def _origin(request: HttpRequest) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _is_utf8(message: bytes) -> bool:
+def is_utf8(message: bytes) -> bool:
+    """Return whether *message* may be a text message."""
     try:
         message.decode()
     except UnicodeDecodeError:
