@@ -16,6 +16,7 @@ from llmcore.routes.chat_providers import DeepSeek
 from llmcore.schema import json
 from tests.support.servers.front_gateways import MODEL, gateway, served, service_for
 from tests.support.servers.loopback import DONE, Answer, Received, chat_chunk, serve
+from tests.support.wire.chat import REASONING_FIELDS
 from tests.support.wire.matrix import (
     ANTHROPIC,
     BEDROCK,
@@ -280,15 +281,7 @@ def test_a_prefill_that_the_model_continues_is_not_refused() -> None:
 # -- reasoning
 
 
-@pytest.mark.parametrize(
-    ("setting", "fields"),
-    [
-        ("reasoning_content", {"reasoning_content"}),
-        ("reasoning", {"reasoning"}),
-        ("both", {"reasoning_content", "reasoning"}),
-        ("none", set()),
-    ],
-)
+@pytest.mark.parametrize(("setting", "fields"), REASONING_FIELDS.items())
 def test_reasoning_is_in_the_field_of_chat_that_is_configured(
     setting: str, fields: set[str]
 ) -> None:

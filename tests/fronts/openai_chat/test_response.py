@@ -25,6 +25,7 @@ from llmcore.schema.events import (
 from llmcore.schema.usage import Usage
 from tests.fronts.openai_chat.chat_kit import Written, echoed, refused, sdk_streamed, sdk_whole
 from tests.support.events import call, stream, text, thought
+from tests.support.wire.chat import REASONING_FIELDS
 
 USAGE = Usage.make(input_tokens=1200, output_tokens=90, cache_read_tokens=1000, reasoning_tokens=30)
 WITH_USAGE = {"stream": True, "stream_options": {"include_usage": True}}
@@ -304,15 +305,7 @@ def test_calls_of_the_form_before_tools_are_written_in_it() -> None:
 # -- thinking
 
 
-@pytest.mark.parametrize(
-    ("setting", "fields"),
-    [
-        ("reasoning_content", {"reasoning_content"}),
-        ("reasoning", {"reasoning"}),
-        ("both", {"reasoning_content", "reasoning"}),
-        ("none", set()),
-    ],
-)
+@pytest.mark.parametrize(("setting", "fields"), REASONING_FIELDS.items())
 def test_thinking_is_shown_in_the_configured_field(
     setting: ChatReasoning, fields: set[str]
 ) -> None:

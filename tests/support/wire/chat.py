@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from llmcore.fronts.policy import ChatReasoning
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import OPENAI, ChatDialect
 from llmcore.routes.framing import Framing
@@ -13,6 +14,14 @@ from llmcore.schema.request import LLMRequest, request
 from tests.support.wire.protocol import DialectWire
 
 ASKED = request(model=Model("gpt-4.1", "openai"), prompt="Hello")
+
+REASONING_FIELDS: dict[ChatReasoning, set[str]] = {
+    "reasoning_content": {"reasoning_content"},
+    "reasoning": {"reasoning"},
+    "both": {"reasoning_content", "reasoning"},
+    "none": set(),
+}
+"""The fields in which the gateway shows reasoning, by how it is configured."""
 
 
 def chunk(
