@@ -44,8 +44,8 @@ _FIELDS: Final = frozenset(
     | {"image_url", "input_audio", "logprobs", "prompt_cache_breakpoint", "refusal", "text", "type"}
 )
 """Fields of parts, including fields of responses that clients send back."""
-_READ: Final = _TEXTS | {"computer_screenshot", "image_url", "input_audio", "input_file"}.union(
-    {"input_image", "refusal"}
+_READ: Final = _TEXTS.union(
+    ("computer_screenshot", "image_url", "input_audio", "input_file", "input_image", "refusal")
 )
 """Types of parts that are read."""
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
