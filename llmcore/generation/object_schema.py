@@ -18,6 +18,7 @@ from attrs import evolve
 from llmcore.generation.annotations import is_record
 from llmcore.generation.json_schema import check_schema, problems
 from llmcore.generation.object_nulls import without_null_options
+from llmcore.generation.partial_objects import EITHER
 from llmcore.generation.type_schema import converted, is_instance, schema_of
 from llmcore.protocols.tool_schema.traverse import look_up
 from llmcore.schema.errors import InvalidRequestError
@@ -111,6 +112,11 @@ class ObjectSchema:
                 break
             root = target
         return root.get("type", "object" if "properties" in root else None) != "object"
+
+    @property
+    def opening(self) -> str:
+        """The characters of which one begins the document of a response."""
+        return EITHER if self.wrapped else "{"
 
     @property
     def is_array(self) -> bool:

@@ -151,7 +151,7 @@ def _object_in(response: LLMResponse, schema: ObjectSchema) -> tuple[Document, A
     if reason in _STOPPED:
         raise _no_object(response, reason, _STOPPED[reason], _best_effort(response, schema))
     try:
-        document = document_in(_text_of(response))
+        document = document_in(_text_of(response), schema.opening)
     except ValueError as error:
         so_far = _best_effort(response, schema)
         message = f"the response is not JSON: {error}"
@@ -210,7 +210,7 @@ class _Partials:
 
     def __init__(self, schema: ObjectSchema, text: str = "") -> None:
         self._wanted = schema
-        self._value = PartialValue("{[" if schema.wrapped else "{")
+        self._value = PartialValue(schema.opening)
         self.feed(text)
 
     def feed(self, text: str) -> JsonValue:
@@ -421,8 +421,8 @@ class _Elements(Generic[_Element]):
     async def _left(self) -> deque[JsonValue]:
         """Return the elements not delivered yet, after validating the whole array."""
         response = (await self._source.result()).response
-        document = document_in(_text_of(response)).value
-        array = self._source._wanted.unwrapped(document)  # noqa: SLF001
+        wanted = self._source._wanted  # noqa: SLF001
+        array = wanted.unwrapped(document_in(_text_of(response), wanted.opening).value)
         elements = list(array) if isinstance(array, list) else []
         count = len(self._delivered)
         if elements[:count] != self._delivered:

@@ -4,7 +4,8 @@ Models that are only instructed to answer in JSON put it into a code fence, or w
 before it. The first of the following that is valid JSON is the document:
 1. The whole text.
 2. The content of a code fence.
-3. The text from the first opening bracket to the last closing one.
+3. The text from the first opening bracket to the last closing one. Where the document must be an
+   object, square brackets in the sentence before it are skipped.
 
 Parsing the whole text again at every delta takes quadratic time. A text of up to `EAGER`
 characters is therefore parsed at every delta, a longer one whenever it has grown by a sixteenth,
@@ -29,6 +30,9 @@ from llmcore.schema.json import JsonValue
 EAGER: Final = 1024
 """The length in characters up to which the text is parsed at every delta."""
 
+EITHER: Final = "{["
+"""The brackets that open an object or an array."""
+
 _GROWTH = 16
 _UNFINISHED_NUMBER = "0123456789+-.eE"
 _INSIDE = re.compile(r'["{}\[\]]')
@@ -43,7 +47,7 @@ class PartialValue:
     fence, is skipped.
     """
 
-    def __init__(self, opening: str = "{[") -> None:
+    def __init__(self, opening: str = EITHER) -> None:
         self._opening = opening
         self._chunks: list[str] = []
         self._length = 0
@@ -74,8 +78,8 @@ class PartialValue:
             return None
 
     def _from_opening(self, text: str) -> str:
-        starts = [at for at in (text.find(character) for character in self._opening) if at >= 0]
-        return text[min(starts) :] if starts else ""
+        begin = _first_of(self._opening, text)
+        return text[begin:] if begin >= 0 else ""
 
 
 def _partial(text: str) -> JsonValue:
@@ -170,7 +174,6 @@ class ElementScanner:
 
 
 _FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
-_OPENING = re.compile(r"[{\[]")
 _CLOSING = {"{": "}", "[": "]"}
 _NEAR = 20
 
@@ -183,13 +186,14 @@ class Document:
     bare: bool = True
 
 
-def document_in(text: str) -> Document:
+def document_in(text: str, opening: str = EITHER) -> Document:
     """Return the JSON document in *text*; ValueError with the position of the fault if none.
 
-    NaN and infinities are not JSON. Integers keep all digits.
+    Inside other text it begins with one of the characters *opening*. NaN and infinities are not
+    JSON. Integers keep all digits.
     """
     problem = ValueError("there is no text")
-    for number, candidate in enumerate(_candidates(text)):
+    for number, candidate in enumerate(_candidates(text, opening)):
         try:
             return Document(json.loads_exact(candidate), bare=number == 0)
         except ValueError as error:
@@ -197,16 +201,21 @@ def document_in(text: str) -> Document:
     raise problem
 
 
-def _candidates(text: str) -> Iterator[str]:
+def _candidates(text: str, opening: str) -> Iterator[str]:
     whole = text.strip()
     if not whole:
         return
     yield whole
     yield from (match[1] for match in _FENCE.finditer(whole))
-    opening = _OPENING.search(whole)
-    if opening is not None:
-        end = whole.rfind(_CLOSING[opening[0]], opening.start())
-        yield whole[opening.start() : end + 1 if end > 0 else len(whole)]
+    begin = _first_of(opening, whole)
+    if begin >= 0:
+        end = whole.rfind(_CLOSING[whole[begin]], begin)
+        yield whole[begin : end + 1 if end > 0 else len(whole)]
+
+
+def _first_of(characters: str, text: str) -> int:
+    """Return where the first of *characters* stands in *text*; -1 if none does."""
+    return min((at for at in map(text.find, characters) if at >= 0), default=-1)
 
 
 def _with_context(error: ValueError, text: str) -> ValueError:

@@ -59,6 +59,19 @@ def test_what_is_not_a_document_says_where(text: str, problem: str) -> None:
         document_in(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'As [1] says: {"a": [2]}',
+        'For [this] one: {"a": [2]} (see [1])',
+        'The list [1, 2] has {"a": [2]}.',
+    ],
+)
+def test_an_object_after_square_brackets_is_found_where_an_object_is_wanted(text: str) -> None:
+    """A sentence before it may cite or list something."""
+    assert document_in(text, "{") == Document({"a": [2]}, bare=False)
+
+
 @given(value=json_values())
 @costly
 def test_every_document_is_found_in_a_fence(value: JsonValue) -> None:
