@@ -517,8 +517,10 @@ _CODES: Final = {
     ),
     "tool-rounds-used-up": _Code(
         "The model called tools again after the last round; the calls were not run.",
-        "`max_tool_rounds` rounds have been run.",
-        "Raise `max_tool_rounds`, or run `pending_calls` and continue the conversation.",
+        "`max_tool_rounds` rounds have been run. A `tool_choice` that requires calls does so in "
+        "every step.",
+        "Raise `max_tool_rounds`, or run `pending_calls` and continue the conversation. To require "
+        "a call in the first step only, change `tool_choice` in `prepare_step`.",
     ),
     "tool-search-unrolled": _Code(
         "All tools are offered to the model instead of a tool search.",

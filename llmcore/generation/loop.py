@@ -387,13 +387,14 @@ class Run:
         rounds = self._plan.max_tool_rounds
         if rounds == 0 or all(map(settings.is_for_caller, step.pending_calls)):
             return step
-        note = Diagnostic(
-            "tool-rounds-used-up",
-            "tool_calls",
-            action="noted",
-            message=f"the model called tools again after the last round (max_tool_rounds={rounds});"
-            " the calls were not run and are in pending_calls",
+        message = (
+            f"the model called tools again after the last round (max_tool_rounds={rounds}); "
+            "the calls were not run and are in pending_calls"
         )
+        choice = self._sent.tool_choice
+        if choice is not None and choice.mode in ("required", "named"):
+            message += "; tool_choice requires calls in every step unless prepare_step changes it"
+        note = Diagnostic("tool-rounds-used-up", "tool_calls", action="noted", message=message)
         return self._noted(step, note)
 
     def _noted(self, step: StepResult, note: Diagnostic) -> StepResult:

@@ -210,6 +210,24 @@ async def test_rounds_of_tools_end_at_the_limit_and_leave_the_last_calls_pending
     assert all(not step.pending_calls for step in result.steps[:-1])
 
 
+@pytest.mark.parametrize(
+    ("choice", "named"), [("required", True), (ToolChoice.named("look"), True), ("auto", False)]
+)
+async def test_rounds_used_up_name_a_tool_choice_that_requires_calls(
+    choice: ToolChoice | str, named: bool
+) -> None:
+    """The model cannot answer with text then."""
+
+    def look(city: str) -> None:
+        pass
+
+    client, _ = client_of(CALL, CALL)
+    result = await generate(MODEL, "Hi", tools=[look], tool_choice=choice, client=client)
+
+    (note,) = [one for one in result.diagnostics if one.code == "tool-rounds-used-up"]
+    assert ("tool_choice" in note.message) == named
+
+
 async def test_calls_of_passive_tools_are_not_rounds_used_up() -> None:
     """They come back whatever the limit."""
     client, _ = client_of(CALL, calls_of(("c2", "ask_user", {})))
