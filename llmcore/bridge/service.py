@@ -210,6 +210,9 @@ class Service:
             if self.reloader is not None:
                 tasks.start_soon(self.reloader.reload_on_signals)
             while True:
+                for key in self._upstreams.keys.values():
+                    if key.has_to_run:
+                        tasks.start_soon(key.begin)
                 await anyio.sleep(_MAINTENANCE_S)
                 await self.refresh_client_keys()
                 self._ask_with_new_keys()
@@ -342,7 +345,9 @@ class Service:
 
     async def deep_health(self) -> JsonObject:
         """Return the health of the store, and of every upstream as its last requests showed it."""
-        found = self.upstream_health.report(sorted(self._upstreams.client.providers))
+        keys = self._upstreams.keys.items()
+        unread = {name: key.current is not None for name, key in keys if key.fault}
+        found = self.upstream_health.report(sorted(self._upstreams.client.providers), unread)
         return {**await self.health(), "upstreams": found}
 
     async def health(self) -> JsonObject:

@@ -8,9 +8,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
+
+import anyio
 
 from llmcore.bridge.configuration.document import read_document
 from llmcore.bridge.configuration.reading import (
@@ -41,7 +44,7 @@ def check(args: argparse.Namespace) -> int:
     """
     from llmcore.bridge.accounts.prices import price_list
     from llmcore.bridge.model_map import model_map_of
-    from llmcore.bridge.pools.keys import check_key_command, check_key_source
+    from llmcore.bridge.pools.keys import check_key_source
     from llmcore.bridge.pools.providers import upstreams_from
     from llmcore.bridge.state.stores import store_for
     from llmcore.bridge.tools_file import read_tools
@@ -54,8 +57,7 @@ def check(args: argparse.Namespace) -> int:
         *((f"client {client.name!r}", client) for client in settings.tables.clients),
     ]
     for owner, source in sources:
-        check_key_source(source, owner=owner, folder=settings.folder)
-        check_key_command(source, owner=owner, folder=settings.folder)
+        anyio.run(partial(check_key_source, source, owner=owner, folder=settings.folder))
     upstreams_from(settings, model_map)
     read_tools(settings.tools_path)
     price_list(settings)

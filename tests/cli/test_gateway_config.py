@@ -104,6 +104,10 @@ def test_config_without_an_action_is_refused_with_the_actions(
             "line 1: the client 'ann': the program ./no-such-program of key_command is not found",
         ),
         (
+            '[[clients]]\nname = "ann"\nkey_command = ["sh", "-c", "exit 3"]\n',
+            "line 1: the client 'ann': the program sh of key_command failed with exit code 3",
+        ),
+        (
             '[state]\nbackend = "redis"\nredis_url = "foo"\n',
             "openbridge.toml line 3: state.redis_url must begin with redis://",
         ),

@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,46 +24,37 @@ _PAUSE_S: Final = 5.0
 """The shortest time between two runs of a command because of refused keys."""
 
 
-def check_key_source(source: KeySource, *, owner: str, folder: Path) -> None:
-    """Raise ConfigurationError if *source* has no key in its file, or its program is missing.
-
-    The program does not run.
-    """
+async def check_key_source(source: KeySource, *, owner: str, folder: Path) -> None:
+    """Raise ConfigurationError if the file of *source* has no key, or its program prints none."""
     fault = ""
     if source.key_file is not None:
         fault = _file_fault(_path(source.key_file, folder))
     elif source.key_command:
-        program = source.key_command[0]
-        executable = folder / program if os.sep in program else program
-        if shutil.which(executable) is None:
-            fault = f"the program {program} of key_command is not found, or not executable"
+        fault = (await _printed(source.key_command, folder))[1]
     if fault:
         raise ConfigurationError(f"{source.place and source.place + ': '}the {owner}: {fault}")
 
 
-def check_key_command(source: KeySource, *, owner: str, folder: Path) -> None:
-    """Run the program of *source*, if it has one; ConfigurationError if it prints no key."""
-    if not source.key_command:
-        return
+async def _printed(command: Sequence[str], folder: Path) -> tuple[bytes, str]:
+    """Run the program of a `key_command`; return its output, and the fault if that has no key."""
+    program = command[0]
+    named = f"the program {program} of key_command"
+    if shutil.which(folder / program if os.sep in program else program) is None:
+        return b"", f"{named} is not found, or not executable"
     try:
-        done = subprocess.run(  # noqa: S603  (the operator's own program, as the gateway runs it)
-            source.key_command,
-            check=False,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_COMMAND_S,
-        )
-    except subprocess.TimeoutExpired:
-        fault = f"has not ended after {_COMMAND_S:g} seconds"
+        with anyio.fail_after(_COMMAND_S):
+            done = await anyio.run_process(
+                command, check=False, cwd=folder, stdin=subprocess.DEVNULL
+            )
+    except TimeoutError:
+        return b"", f"{named} has not ended after {_COMMAND_S:g} seconds"
     except OSError as error:
-        fault = f"cannot be run: {error.strerror or error}"
-    else:
-        fault = f"failed with exit code {done.returncode}" if done.returncode else ""
-        fault = fault or _key_fault(done.stdout[:MAX_KEY_BYTES], "prints")
-    if fault:
-        program = f"the program {source.key_command[0]} of key_command {fault}"
-        raise ConfigurationError(f"{source.place and source.place + ': '}the {owner}: {program}")
+        return b"", f"{named} cannot be run: {error.strerror or error}"
+    if done.returncode:
+        return b"", f"{named} failed with exit code {done.returncode}"
+    data = done.stdout[:MAX_KEY_BYTES]
+    fault = _key_fault(data, "prints")
+    return data, fault and f"{named} {fault}"
 
 
 def _key_fault(data: bytes, verb: str) -> str:
@@ -109,7 +101,7 @@ class RotatingKey:
         self._ran_at = -math.inf
         self._expired = False
         self._running: anyio.Lock | None = None
-        self._fault = ""
+        self.fault = ""
         """Why the key could not be read the last time, which is logged once."""
         self.refresh()
         self._noticed = self.current
@@ -128,11 +120,21 @@ class RotatingKey:
         before, self._noticed = self._noticed, self.current
         return before != self.current
 
+    @property
+    def has_to_run(self) -> bool:
+        """Whether there is a command that has not run yet."""
+        return bool(self._source.key_command) and self._ran_at == -math.inf
+
+    async def begin(self) -> None:
+        """Read the key now, so that a fault is logged before a request needs it."""
+        with suppress(AuthenticationError):
+            await self()
+
     async def __call__(self) -> str:
         """Return the key."""
         if self._path is not None:
             self._read_file(self._path)
-        elif self._source.key_command and self._is_due():
+        elif self._source.key_command and (self.current is None or self._is_due()):
             self._running = self._running or anyio.Lock()
             async with self._running:
                 if self._is_due():
@@ -155,7 +157,8 @@ class RotatingKey:
         return True
 
     def _is_due(self) -> bool:
-        return self._expired or self._clock() - self._ran_at >= self._source.key_seconds
+        kept_s = min(_PAUSE_S, self._source.key_seconds) if self.fault else self._source.key_seconds
+        return self._expired or self._clock() - self._ran_at >= kept_s
 
     def _read_file(self, path: Path) -> None:
         try:
@@ -164,39 +167,29 @@ class RotatingKey:
             if stamp == self._stamp:
                 return
             with path.open("rb") as file:
-                self._use(file.read(MAX_KEY_BYTES))
+                data = file.read(MAX_KEY_BYTES)
+            fault = _key_fault(data, "has")
+            self._use(data, fault and f"{path} {fault}")
             self._stamp = stamp
         except OSError as error:
-            self._failed(f"{path}: {error.strerror or error}")
+            self._use(b"", f"{path}: {error.strerror or error}")
 
     async def _run(self) -> None:
         self._ran_at, self._expired = self._clock(), False
-        try:
-            with anyio.fail_after(_COMMAND_S):
-                done = await anyio.run_process(
-                    self._source.key_command, check=False, cwd=self._folder
-                )
-        except (OSError, TimeoutError) as error:
-            self._failed(f"{self._source.key_command[0]}: {type(error).__name__}")
-            return
-        if done.returncode == 0:
-            self._use(done.stdout[:MAX_KEY_BYTES])
+        self._use(*await _printed(self._source.key_command, self._folder))
+
+    def _use(self, data: bytes, fault: str) -> None:
+        """Use the key that *data* has, or else keep the last one and log the *fault* once."""
+        if fault:
+            if fault != self.fault:
+                place = self._source.place or None
+                log(logging.ERROR, "key_not_read", owner=self._owner, error=fault, place=place)
         else:
-            self._failed(f"{self._source.key_command[0]}: exit code {done.returncode}")
-
-    def _use(self, data: bytes) -> None:
-        key = _first_line(data)
-        if fault := _key_fault(data, "has" if self._path is not None else "prints"):
-            self._failed(f"{self._source.key_file or self._source.key_command[0]} {fault}")
-            return
-        if self.current not in (None, key):
-            log(logging.INFO, "key_rotated", owner=self._owner)
-        self.current, self._fault = key, ""
-
-    def _failed(self, why: str) -> None:
-        if why != self._fault:
-            log(logging.ERROR, "key_not_read", owner=self._owner, error=why)
-        self._fault = why
+            key = _first_line(data)
+            if self.current not in (None, key):
+                log(logging.INFO, "key_rotated", owner=self._owner)
+            self.current = key
+        self.fault = fault
 
 
 def _path(key_file: str, folder: Path) -> Path:

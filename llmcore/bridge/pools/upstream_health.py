@@ -5,6 +5,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from llmcore.bridge.configuration.settings import CoolDownSettings
@@ -30,7 +31,7 @@ from llmcore.bridge.pools.health import (
 from llmcore.bridge.pools.shared_limits import SharedLimits, Slot
 from llmcore.client.middleware.token_bucket import TokenBucket, per_minute
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 
 _MAX_KNOWN: Final = 10_000
 """How many upstreams and models have their failures remembered."""
@@ -259,22 +260,32 @@ class UpstreamHealth:
         for name in upstreams:
             self._metrics.upstream_up.labels(name).set(name not in down)
 
-    def report(self, upstreams: Sequence[str]) -> JsonObject:
-        """Return the state of *upstreams* and of their models that have failed."""
+    def report(
+        self, upstreams: Sequence[str], unread: Mapping[str, bool] = MappingProxyType({})
+    ) -> JsonObject:
+        """Return the state of *upstreams* and of their models that have failed.
+
+        *unread* are those whose key could not be read, and whether an earlier one is still used.
+        """
         now = self.now()
         names = [*upstreams, *(name for name in self._known if name not in upstreams)]
-        return {name: self._report(name, now) for name in names}
+        found = {name: self._report(name, now) for name in names}
+        for name in found.keys() & unread.keys():
+            found[name]["reason"] = "key_not_read"  # why is in the log: it names files
+            if not unread[name]:
+                found[name]["state"] = "no_key"
+        return {**found}
 
-    def _report(self, name: str, now: float) -> JsonObject:
+    def _report(self, name: str, now: float) -> dict[str, JsonValue]:
         health = self.health(name)
-        report: dict[str, str | float | int] = {"state": state_of(health, now, self._settings)}
+        report: dict[str, JsonValue] = {"state": state_of(health, now, self._settings)}
         if health is not HEALTHY:
             report["reason"] = health.reason
             report["failures"] = health.failures
             report["seconds"] = round(max(0.0, health.free_at - now), 1)
         if "/" not in name:
             report["running"] = self._running[name]
-        return {**report}
+        return report
 
 
 def _names(target: UpstreamModel) -> tuple[str, str]:

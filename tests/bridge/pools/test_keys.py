@@ -6,7 +6,9 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import anyio
 import httpx
 import pytest
 
@@ -19,7 +21,7 @@ from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.schema.errors import AuthenticationError, LLMError, QuotaExceededError, ServerError
 from tests.support.servers.bridge_service import refused
 from tests.support.servers.loopback import Answer, Received
-from tests.support.servers.pooled_gateway import pooled_gateway, says
+from tests.support.servers.pooled_gateway import Scene, pooled_gateway, says
 
 MODEL = '[models.m]\ntargets = ["a/up"]\n'
 
@@ -34,6 +36,14 @@ class Lock:
         if received.headers.get("authorization") != f"Bearer {self.key}":
             return refused(401, f"wrong key {received.headers.get('authorization')}")
         return says("in")(received)
+
+
+says_in = says("in")
+
+
+def deep_health(scene: Scene) -> Any:
+    """Return the health of all upstreams."""
+    return scene.root("/healthz?deep=1").json()["upstreams"]
 
 
 def write(path: Path, text: str) -> None:
@@ -197,6 +207,64 @@ def test_clients_have_keys_of_their_own_that_rotate(tmp_path: Path) -> None:
     assert found == [200, 404], "the owner is the client, whatever its key"
 
 
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        (f"key_command = [{sys.executable!r}, '-c', 'import sys; sys.exit(3)']", "exit code 3"),
+        ("key_command = ['no-such-program']", "not found, or not executable"),
+        (f"key_command = [{sys.executable!r}, '-c', 'print()']", "prints nothing"),
+        ('key_file = "missing"', "missing: No such file or directory"),
+    ],
+)
+def test_a_key_that_cannot_be_read_is_reported_before_a_request_needs_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, own: str, says: str
+) -> None:
+    """In the log with the line of its table, and in the health; the others are asked."""
+    with pooled_gateway(MODEL, tmp_path, own={"a": own}, a=says_in, b=says_in) as scene:
+        deadline = time.monotonic() + 20
+        while (health := deep_health(scene))["a"]["state"] == "ok":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    (found,) = [one.__dict__ for one in caplog.records if one.getMessage() == "key_not_read"]
+    assert found["facts"]["owner"] == "upstream a"
+    assert says in found["facts"]["error"]
+    assert "openbridge.toml line " in found["facts"]["place"]
+    assert (health["a"]["state"], health["a"]["reason"]) == ("no_key", "key_not_read")
+    assert health["b"] == {"state": "ok", "running": 0}
+
+
+@pytest.mark.anyio
+async def test_a_command_that_failed_runs_again_within_seconds(tmp_path: Path) -> None:
+    """Not after `key_seconds`, for which a key would be used."""
+    now = [0.0]
+    program = "import pathlib; print(pathlib.Path('key').read_text())"
+    source = KeySource(key_command=(sys.executable, "-c", program))
+    key = RotatingKey(source, owner="test", folder=tmp_path, clock=lambda: now[0])
+    await key.begin()
+    assert not key.has_to_run
+    (tmp_path / "key").write_text("one")
+    now[0] = 6.0
+    assert await key() == "one"
+    assert key.fault == ""
+
+
+@pytest.mark.anyio
+async def test_requests_wait_for_the_first_run_of_a_command(tmp_path: Path) -> None:
+    program = "import time; time.sleep(0.3); print('one')"
+    source = KeySource(key_command=(sys.executable, "-c", program))
+    key = RotatingKey(source, owner="test", folder=tmp_path)
+    keys: list[str] = []
+
+    async def read() -> None:
+        keys.append(await key())
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(read)
+    assert keys == ["one"] * 3
+
+
 @pytest.mark.anyio
 async def test_the_last_key_is_used_while_no_new_one_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "key"
@@ -218,6 +286,7 @@ async def test_a_command_that_fails_is_an_error_only_without_an_earlier_key(tmp_
     key = RotatingKey(source, owner="test", folder=tmp_path, clock=lambda: now[0])
     with pytest.raises(AuthenticationError, match="no key of test"):
         await key()
+    assert key.fault == f"the program {sys.executable} of key_command failed with exit code 3"
     key.current = "old"
     now[0] = 301.0
     assert await key() == "old"
