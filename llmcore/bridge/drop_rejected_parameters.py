@@ -6,10 +6,12 @@ Names are those of the request to the gateway.
 
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.bridge.configuration.settings import RETRY_WITHOUT
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -28,6 +30,30 @@ _NATIVE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "top_logprobs": ("top_logprobs", "logprobs"),
 }
 """Upstreams' names of a parameter, where they differ from the gateway's."""
+
+
+_NEAR: Final = 0.85
+"""How similar a name is to another one that it is taken for, of 1."""
+_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+def fault_of_name(name: str) -> str:
+    """Return why no parameter can have *name*; empty if one can.
+
+    Fields that only some servers have can be left out too, so names are wrong only if they are
+    nearly, or for an upstream, one of those that the gateway reads.
+    """
+    if name in _FIELDS or name in RETRY_WITHOUT:
+        return ""
+    for meant, natives in _NATIVE_NAMES.items():
+        if name in natives:
+            return f"is a name of upstreams: it is {meant!r} here, for all of them"
+    known = (*_FIELDS, *RETRY_WITHOUT)
+    if near := get_close_matches(name, known, 1, _NEAR):
+        return f"is not a parameter (did you mean {near[0]!r}?)"
+    if not _NAME.fullmatch(name):
+        return f"is not the name of a parameter, such as {RETRY_WITHOUT[0]!r}"
+    return ""
 
 
 def rejected_parameter(

@@ -25,6 +25,7 @@ from llmcore.bridge.configuration.tables import (
     read_tables,
 )
 from llmcore.bridge.configuration.values import Values
+from llmcore.bridge.drop_rejected_parameters import fault_of_name
 from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError, install_extra, missing_extra
@@ -178,7 +179,7 @@ _ORIGIN: Final = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]*")
 
 def _check(settings: GatewaySettings, read: Values) -> None:
     """Raise ConfigurationError for settings that contradict each other or are not safe."""
-    for problems in (_table_problems, _access_problems, _state_problems):
+    for problems in (_table_problems, _access_problems, _policy_problems, _state_problems):
         for problem in problems(settings, read):
             raise ConfigurationError(problem)
 
@@ -261,6 +262,13 @@ _SCHEMES: Final = {
     "postgres": ("postgresql", "postgres"),
 }
 """How the URLs of stores begin."""
+
+
+def _policy_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
+    """Yield names of parameters that no request has."""
+    for name in settings.retry_without:
+        if fault := fault_of_name(name):
+            yield f"{read.label('RETRY_WITHOUT')}: {name!r} {fault}"
 
 
 def _state_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:

@@ -34,8 +34,14 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [GOOD, "\ufeff" + GOOD, GOOD.replace("\n", "\r\n"), GOOD + "# für alle\n"],
-    ids=["plain", "byte order mark", "line ends of Windows", "unicode"],
+    [
+        GOOD,
+        "\ufeff" + GOOD,
+        GOOD.replace("\n", "\r\n"),
+        GOOD + "# für alle\n",
+        GOOD + '[policies]\nretry_without = ["seed", "text.verbosity", "top_a", "min_p"]\n',
+    ],
+    ids=["plain", "byte order mark", "line ends of Windows", "unicode", "servers' own fields"],
 )
 def test_a_good_file_is_valid(
     tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
@@ -73,6 +79,20 @@ WRONG: Sequence[tuple[str | bytes, int, str]] = [
     (UPSTREAM.replace("[[upstreams]]", "[upstreams]") + MODEL, 1, "write [[upstreams]]"),
     (GOOD + "[serverr]\nport = 1\n", 8, "did you mean server?"),
     (GOOD + '[server]\nport = "80"\n', 9, "write it without quotes"),
+    (
+        GOOD + '[policies]\nretry_without = ["seed", "paralel_tool_calls"]\n',
+        9,
+        (
+            "policies.retry_without: 'paralel_tool_calls' is not a parameter (did you mean "
+            "'parallel_tool_calls'?)"
+        ),
+    ),
+    (
+        GOOD + '[policies]\nretry_without = ["reasoning_effort"]\n',
+        9,
+        "'reasoning_effort' is a name of upstreams: it is 'reasoning' here",
+    ),
+    (GOOD + '[policies]\nretry_without = ["top p"]\n', 9, "is not the name of a parameter"),
     (GOOD + 'on_context_overflow = "m"\n', 8, "not another model"),
     (UPSTREAM + UPSTREAM + MODEL, 7, "is there twice"),
 ]
