@@ -537,6 +537,11 @@ _CODES: Final = {
         "The upstream's API cannot restrict a choice to some of the tools.",
         _NOTHING,
     ),
+    "turn-cut-short": _Code(
+        "The response is incomplete: the upstream paused its turn, which was not continued.",
+        "The continuation failed or did not fit in a budget, or the turn paused too often.",
+        "Continue the conversation with another message, which may ask for the rest.",
+    ),
     "unknown-parameter": _Code(
         "A field of the gateway's request was left out.",
         "The API has no field of this name.",

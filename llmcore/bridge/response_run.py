@@ -3,7 +3,7 @@
 `translated_run` and `relay` make responses, `choices` and `pools` combine those of others.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -20,6 +20,11 @@ JSON_TYPE = "application/json"
 
 ErrorForm: TypeAlias = Callable[[FrontError], FailureResponse]
 """Returns the response of an error in the form of one API."""
+
+
+AllowTry: TypeAlias = Callable[["ResponseRun", LLMResponse], Awaitable[None]]
+"""Allows another try after the one by which a run of a single upstream got a response, as far as it
+came. Raises FrontError if it does not fit in a budget."""
 
 
 class WholeBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +135,10 @@ class ResponseRun(SentResponse, Protocol):
         """
         ...
 
+    def limit_tries(self, allow: AllowTry | None) -> None:
+        """Ask *allow* before each try after the first; None asks nothing more."""
+        ...
+
     @property
     def response(self) -> LLMResponse:
         """The upstream's response, as far as it has arrived."""
@@ -186,6 +195,11 @@ class DelegatedRun:
     def request(self) -> LLMRequest:
         """Return the client's request as it was read for the upstream."""
         return self._current.request()
+
+    def limit_tries(self, allow: AllowTry | None) -> None:
+        """Ask *allow* before each try of any part after the first; None asks nothing more."""
+        for part in self.parts:
+            part.limit_tries(allow)
 
     @property
     def response(self) -> LLMResponse:

@@ -35,7 +35,15 @@ from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.event_base import with_fields
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StepStart, StreamStart
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    StepFinish,
+    StepStart,
+    StreamStart,
+)
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -119,6 +127,8 @@ class TranslatedRun(UpstreamRun):
         self._tail_sent = False
         self._paused: list[LLMResponse] = []
         """The responses of the turn that its upstream has paused."""
+        self._ends: Sequence[StepFinish | Finish] = ()
+        """The events that end the turn, until the call that continues it has content."""
         self._refusal: LLMError | None = None
         """Why the response failed before anything of it was sent."""
         super().__init__(context, plan.info, plan.limits)  # makes the first attempt
@@ -251,24 +261,35 @@ class TranslatedRun(UpstreamRun):
         """Return *batch* as a part of the whole turn, which may be none of it.
 
         After a pause the message is sent back, and the next call continues the turn. Its usage is
-        that of all calls, each of which counts its prompt.
+        that of all calls, each of which counts its prompt. A turn that cannot be continued ends
+        with what there is of it.
         """
         last = batch[-1]
         if self._paused:
+            if self._ends and (failure := _plain_failure(batch)):
+                return _cut_short(self._ends, f"its continuation failed: {failure.message}")
+            self._ends = ()
             within = (e for e in batch if not isinstance(e, StreamStart | StepStart))
             batch = list(map(self._with_all_usage, within))
         if not isinstance(last, Finish) or last.finish_reason.raw != self.plan.paused:
             return batch
-        if len(self._paused) >= MOST_PAUSES or self.response.tool_calls:
-            return batch
         response = self.response
+        if response.tool_calls:
+            return batch
+        ends = [event for event in batch if isinstance(event, StepFinish | Finish)]
+        batch = [event for event in batch if not isinstance(event, StepFinish | Finish)]
+        self._removed += last.diagnostics
+        if len(self._paused) >= MOST_PAUSES:
+            return [*batch, *_cut_short(ends, f"it has been continued {MOST_PAUSES} times")]
+        if refusal := await self._refused(response):
+            return [*batch, *_cut_short(ends, refusal.message)]
         self._paused.append(response)
         self.repeated.append(response)
-        self._removed += last.diagnostics
+        self._ends, self._elsewhere = ends, False  # another target has not begun the turn
         messages = (*self._request.messages, response.message)
         self._request = evolve(self._request, messages=messages)
         await self._renew_call()
-        return [event for event in batch if not isinstance(event, StepFinish | Finish)]
+        return batch
 
     def _with_all_usage(self, event: LLMEvent) -> LLMEvent:
         """Return *event*, an end with the usage of the paused responses too."""
@@ -372,6 +393,17 @@ def report_violation(metrics: Metrics, violation: str, info: RunLabels) -> None:
     """Count and log that a stream broke the grammar of its API."""
     metrics.violations.inc()
     log(logging.ERROR, "stream_violation", violation=violation, response_id=info.id)
+
+
+def _cut_short(ends: Sequence[StepFinish | Finish], why: str) -> Sequence[LLMEvent]:
+    """Return *ends*, of a turn that its upstream has paused, as those of a response cut off."""
+    message = f"the upstream paused, and the turn is not continued: {why}"
+    note = Diagnostic("turn-cut-short", "finish_reason", action="noted", message=message)
+    cut = [
+        with_fields(end, finish_reason=FinishReason("length", raw=end.finish_reason.raw))
+        for end in ends
+    ]
+    return [with_fields(e, diagnostics=(note,)) if isinstance(e, Finish) else e for e in cut]
 
 
 def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:

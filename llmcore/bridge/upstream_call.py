@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import anyio
 import msgspec
@@ -20,9 +20,10 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import is_of_the_model
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.response_run import RunLabels
+from llmcore.bridge.response_run import AllowTry, ResponseRun, RunLabels
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
+from llmcore.fronts.errors import FrontError
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.retrieval import embedded_in_batches
@@ -123,6 +124,9 @@ class UpstreamRun:
         self._call_ended = False
         self._deadline = _deadline(context, limits)
         self._sent_at: float | None = None
+        self._allow: AllowTry | None = None
+        self._elsewhere = limits.elsewhere
+        """Whether another target is tried after a failure, instead of this one again."""
         self._call = self._new_call()
 
     def _attempt(self, timeouts: Timeouts) -> EventStream:
@@ -172,6 +176,20 @@ class UpstreamRun:
         """The upstream's response, as far as it has arrived."""
         return self._call.partial
 
+    def limit_tries(self, allow: AllowTry | None) -> None:
+        """Ask *allow* before each try after the first; None asks nothing more."""
+        self._allow = allow
+
+    async def _may_repeat(self, error: LLMError) -> bool:
+        """Return whether the budgets allow another try; one that never began has used nothing."""
+        if error.partial is None:
+            return True
+        return await self._refused(error.partial) is None
+
+    async def _refused(self, used: LLMResponse) -> FrontError | None:
+        """Return why there is no other try after one that got *used*; None if there may be."""
+        return await refused_try(self._allow, cast("ResponseRun", self), used)
+
     async def _try_without(self, name: str, place: str) -> None:
         """Start again without what is named *name*, at *place*, with all retries available."""
         self.dropped.append(place)
@@ -194,10 +212,11 @@ class UpstreamRun:
         without = self._without_reasoning()
         return ModelCall(
             lambda: self._attempt(self._timeouts()),
-            retry_policy(self._context.settings, elsewhere=self._limits.elsewhere),
+            retry_policy(self._context.settings, elsewhere=self._elsewhere),
             live=True,
             deadline=self._deadline,
             on_retry=self._on_retry,
+            may_repeat=self._may_repeat,
             without_opaque=None if without is None else lambda: without(self._timeouts()),
         )
 
@@ -218,6 +237,20 @@ class UpstreamRun:
             error=str(error),
             upstream_request_id=error.request_id,
         )
+
+
+async def refused_try(
+    allow: AllowTry | None, call: ResponseRun, used: LLMResponse
+) -> FrontError | None:
+    """Return why the budgets allow no other try after *call* got *used*; None if they do."""
+    try:
+        if allow is not None:
+            await allow(call, used)
+    except FrontError as error:
+        provider = call.info.upstream.provider
+        log(logging.WARNING, "further_try_refused", provider=provider, error=error.message)
+        return error
+    return None
 
 
 async def embedded(

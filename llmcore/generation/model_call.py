@@ -1,7 +1,7 @@
 """One call of the model, with retries."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
@@ -20,7 +20,8 @@ class ModelCall:
 
     With `live`, events are delivered as they arrive; after the first event with content there is
     no other attempt. Otherwise only the terminal event is delivered, and an attempt can be repeated
-    after a failure at any point. *on_retry* takes the place of the policy's own.
+    after a failure at any point. *on_retry* takes the place of the policy's own. *may_repeat* is
+    asked before each repetition, and forbids it by returning False.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class ModelCall:
         deadline: float = math.inf,
         on_retry: OnRetry | None = None,
         without_opaque: Callable[[], EventStream] | None = None,
+        may_repeat: Callable[[LLMError], Awaitable[bool]] | None = None,
     ) -> None:
         self.requests = 1
         """The number of attempts."""
@@ -39,6 +41,7 @@ class ModelCall:
         """Makes another attempt; None after the last one."""
         self._policy = policy
         self._on_retry = on_retry or policy.on_retry
+        self._may_repeat = may_repeat
         self._live = live
         self._deadline = deadline
         self._without_opaque = without_opaque if policy.drop_rejected_reasoning else None
@@ -80,7 +83,7 @@ class ModelCall:
 
         Their reference cycle would keep the whole response until a garbage collection.
         """
-        self._attempt = self._without_opaque = self._on_retry = None
+        self._attempt = self._without_opaque = self._on_retry = self._may_repeat = None
 
     async def _read(self) -> Sequence[LLMEvent]:
         try:
@@ -100,13 +103,15 @@ class ModelCall:
         """Wait and start another attempt if the policy has one; return whether it did."""
         if self._delivered:
             return False
-        if not self._drops_reasoning(error):
-            seconds_left = self._deadline - anyio.current_time()
-            delay = await next_delay(
-                self._policy, error, self.requests - 1, within=seconds_left, on_retry=self._on_retry
-            )
-            if delay is None:
-                return False
+        rejects_reasoning = self._may_drop_reasoning and is_rejected_reasoning(error)
+        if not rejects_reasoning and self._policy.delay(error, self.requests - 1) is None:
+            return False
+        if self._may_repeat is not None and not await self._may_repeat(error):
+            return False
+        if rejects_reasoning:
+            self._drop_reasoning(error)
+        elif not await self._waited(error):
+            return False
         if self._attempt is None:  # closed meanwhile
             return False
         await self._stream.aclose()
@@ -115,17 +120,23 @@ class ModelCall:
         self._buffered.clear()
         return True
 
-    def _drops_reasoning(self, error: LLMError) -> bool:
-        """Make the next attempt without encrypted reasoning, if *error* rejects it."""
-        attempt = self.requests - 1
-        if self._without_opaque is None or attempt >= self._policy.max_retries:
-            return False
-        if not is_rejected_reasoning(error):
-            return False
+    async def _waited(self, error: LLMError) -> bool:
+        """Wait for the policy's delay after *error*; return False if there is no time for it."""
+        seconds_left = self._deadline - anyio.current_time()
+        delay = await next_delay(
+            self._policy, error, self.requests - 1, within=seconds_left, on_retry=self._on_retry
+        )
+        return delay is not None
+
+    @property
+    def _may_drop_reasoning(self) -> bool:
+        return self._without_opaque is not None and self.requests <= self._policy.max_retries
+
+    def _drop_reasoning(self, error: LLMError) -> None:
+        """Make the next attempt without encrypted reasoning, which *error* rejects."""
         self._attempt, self._without_opaque = self._without_opaque, None
         if self._on_retry is not None:
-            self._on_retry(error, attempt, 0.0)
-        return True
+            self._on_retry(error, self.requests - 1, 0.0)
 
     def _with_buffered(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
         if not self._buffered:

@@ -7,14 +7,15 @@
 The charge is closed before the end of its response is sent. From then on its row cannot be lost.
 
 The reservation is the most that the response can use: a high estimate of the prompt, and the output
-limit of the request or the model. Concurrent responses, on any number of workers and machines, can
+limit of the request or the model. Before another try, which can use as much again, it is raised by
+what the earlier ones have used. Concurrent responses, on any number of workers and machines, can
 therefore exceed a budget only by the amount by which their estimates were too low.
 """
 
 import logging
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from functools import partial
 from typing import Final
@@ -26,7 +27,7 @@ from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, per
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.accounts.largest_use import Use, largest_use
 from llmcore.bridge.accounts.prices import price_list
-from llmcore.bridge.accounts.usage import uses_of
+from llmcore.bridge.accounts.usage import use_of_try, uses_of
 from llmcore.bridge.api import Caller
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.http.logs import log
@@ -42,6 +43,7 @@ from llmcore.bridge.state.stores import journal_for
 from llmcore.fronts.errors import NO_QUOTA, FrontError, rate_limited
 from llmcore.schema.json import JsonObject
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.token_estimate import estimated_content_tokens
 from llmcore.schema.usage import Usage
 
 EVERYONE: Final = "everyone"
@@ -114,23 +116,30 @@ class Accounts:
         reached.
         """
         limits = caller.key.limits if caller.key is not None else None
-        charge = Charge(self, caller, run)
+        charge = Charge(self, caller, run, body)
         if self._counts(limits):
             try:
-                await self._reserved(charge, limits, body)
+                await self._in_thread(partial(self._reserve, charge, limits))
             except BaseException:
                 with anyio.CancelScope(shield=True):
                     await run.aclose()
                 raise
+            if not all(_is_of_requests(increment.meter) for increment in charge.increments):
+                run.limit_tries(partial(self._allow_try, charge))
         return charge
 
-    async def _reserved(self, charge: "Charge", limits: KeyLimits | None, body: JsonObject) -> None:
-        step = partial(self._reserve, charge, limits, body)
+    async def _allow_try(self, charge: "Charge", call: ResponseRun, response: LLMResponse) -> None:
+        """Raise the reservation for a try after the one by which *call* got *response*.
+
+        Raises FrontError, and leaves the reservation as it is: 429 if a rate or a budget does not
+        allow the try, 503 if the ledger cannot be reached.
+        """
+        await self._in_thread(partial(self._raise, charge, call, response))
+
+    async def _in_thread(self, step: Callable[[], None]) -> None:
         try:
             await anyio.to_thread.run_sync(step, limiter=self._threads)
         except StateUnavailableError as error:
-            if error.sent:
-                self._writer.release(charge.id, charge.increments)
             self._metrics.state_errors.inc()
             log(logging.ERROR, "state_unavailable", error=str(error))
             raise accounts_unavailable() from error
@@ -189,20 +198,39 @@ class Accounts:
             )
         )
 
-    def _reserve(self, charge: "Charge", limits: KeyLimits | None, body: JsonObject) -> None:
+    def _reserve(self, charge: "Charge", limits: KeyLimits | None) -> None:
         meters = self._meters(charge.caller, limits)
-        most = self._largest_use(charge.run, body, meters)
-        charge.increments = [Increment(meter, _amount(meter, most)) for meter in meters]
+        most = self._largest_use(charge, meters)
+        increments = [Increment(meter, _amount(meter, most)) for meter in meters]
         self._writer.hold_lease()
-        excess = self._try(charge)
-        if excess is None:
-            return
-        charge.increments = []
-        raise _refusal(excess)
+        try:
+            self._try(charge, increments)
+        except StateUnavailableError as error:
+            if error.sent:
+                self._writer.release(charge.id, increments)
+            raise
 
-    def _try(self, charge: "Charge") -> ExceededMeter | None:
+    def _raise(self, charge: "Charge", call: ResponseRun, response: LLMResponse) -> None:
+        use = use_of_try(call, response, time.monotonic() - charge.begun, self._prices)
+        if use is None:
+            return
+        cost = self._prices.cost(use.target, response, use.usage, time.time())
+        used = Use(use.usage.input_tokens or 0, use.usage.output_tokens or 0, cost)
+        charge.earlier.append(used)
+        charge.added_input += estimated_content_tokens(response.message.content)
+        meters = [increment.meter for increment in charge.increments]
+        most = self._largest_use(charge, meters)
+        self._try(charge, [_with_earlier(meter, most, charge.earlier) for meter in meters])
+
+    def _try(self, charge: "Charge", increments: Sequence[Increment]) -> None:
+        """Reserve *increments* in place of those of *charge*; FrontError if one does not fit."""
+        excess = self._excess(partial(self.ledger.reserve, charge.id, self.worker, increments))
+        if excess is not None:
+            raise _refusal(excess)
+        charge.increments = increments
+
+    def _excess(self, reserve: Callable[[], ExceededMeter | None]) -> ExceededMeter | None:
         """Reserve; if a budget is too small, try again after ended responses were settled."""
-        reserve = partial(self.ledger.reserve, charge.id, self.worker, charge.increments)
         excess = reserve()
         if excess is None or excess.meter.drains_per_s or excess.amount > excess.meter.limit:
             return excess
@@ -232,10 +260,16 @@ class Accounts:
             meters.append(_rate(f"rate:requests:{caller.counted_as}", requests))
         return meters
 
-    def _largest_use(self, run: ResponseRun, body: JsonObject, meters: Sequence[Meter]) -> Use:
-        if all(meter.name.startswith("rate:requests:") for meter in meters):
+    def _largest_use(self, charge: "Charge", meters: Sequence[Meter]) -> Use:
+        if all(map(_is_of_requests, meters)):
             return Use(0, 0, 0)
-        return largest_use(run, body, self._prices, in_money=any(map(_is_money, meters)))
+        return largest_use(
+            charge.run,
+            charge.body,
+            self._prices,
+            in_money=any(map(_is_money, meters)),
+            added_input=charge.added_input,
+        )
 
     # -- after the response
 
@@ -290,11 +324,20 @@ class Accounts:
 class Charge:
     """The account of one response."""
 
-    def __init__(self, accounts: Accounts, caller: Caller, run: ResponseRun) -> None:
+    def __init__(
+        self, accounts: Accounts, caller: Caller, run: ResponseRun, body: JsonObject
+    ) -> None:
         self.id = run.info.id
         self.caller = caller
         self.run = run
+        self.body = body
+        """Of the client's request."""
         self.increments: Sequence[Increment] = ()
+        """The reservation: an amount of each meter."""
+        self.earlier: list[Use] = []
+        """The use of each try that another one followed."""
+        self.added_input = 0
+        """Tokens that the gateway has added to the request: parts of a turn that was paused."""
         self.begun = time.monotonic()
         self.row: SpendRow | None = None
         """The row of spend, once the charge is closed."""
@@ -305,6 +348,7 @@ class Charge:
         """Settle what the response used: nothing if none began. Never waits. Idempotent."""
         if not self._closed:
             self._closed = True
+            self.run.limit_tries(None)  # the run would be a part of a cycle
             self._accounts.close(self)
 
 
@@ -351,6 +395,10 @@ def _rate(name: str, per_minute: int) -> Meter:
     return Meter(name=name, limit=per_minute, drains_per_s=per_minute / 60.0, keep_s=_RATE_KEPT_S)
 
 
+def _is_of_requests(meter: Meter) -> bool:
+    return meter.name.startswith("rate:requests:")
+
+
 def _is_money(meter: Meter) -> bool:
     return meter.name.startswith("budget:usd:")
 
@@ -359,7 +407,15 @@ def _amount(meter: Meter, use: Use, otherwise: int = 0) -> int:
     """Return what a response takes from a meter; *otherwise* where its cost is unknown."""
     if _is_money(meter):
         return otherwise if use.cost_nano is None else use.cost_nano
-    return 1 if meter.name.startswith("rate:requests:") else use.tokens
+    return 1 if _is_of_requests(meter) else use.tokens
+
+
+def _with_earlier(meter: Meter, most: Use, earlier: Sequence[Use]) -> Increment:
+    """Return what one more try can take, and what the *earlier* ones of the response have taken."""
+    largest = _amount(meter, most)
+    if _is_of_requests(meter):
+        return Increment(meter, largest)
+    return Increment(meter, largest + sum(_amount(meter, use, largest) for use in earlier))
 
 
 # -- errors

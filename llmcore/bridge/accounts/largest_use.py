@@ -41,9 +41,12 @@ class Use:
         return self.input_tokens + self.output_tokens
 
 
-def largest_use(run: ResponseRun, body: JsonObject, prices: PriceList, *, in_money: bool) -> Use:
+def largest_use(
+    run: ResponseRun, body: JsonObject, prices: PriceList, *, in_money: bool, added_input: int = 0
+) -> Use:
     """Return the most that *run* can use, whose client sent *body*; without *in_money* at no cost.
 
+    *added_input* are tokens that the gateway has added to the request of the client.
     Upstreams get fields of *body* that the gateway does not read, so that those which can raise the
     use count here too. Raises FrontError: 403 for a model without a known price.
     """
@@ -52,7 +55,8 @@ def largest_use(run: ResponseRun, body: JsonObject, prices: PriceList, *, in_mon
     targets = tuple(dict.fromkeys((run.info.upstream, *run.info.others, *instead)))
     limits = (request.generation.max_tokens, *map(int_or_none, map(body.get, _OUTPUT_LIMITS)))
     output = max(prices.most_output(target, limits) for target in targets)
-    tokens = (_bounded(count * estimated_tokens(request)), _bounded(count * output))
+    prompts = count * estimated_tokens(request) + added_input
+    tokens = (_bounded(prompts), _bounded(count * output))
     if not in_money:
         return Use(*tokens, 0)
     tiers = tuple(_tiers(request, body))

@@ -42,14 +42,23 @@ def uses_of(run: ResponseRun, seconds: float, prices: PriceList) -> Iterator[Ups
     """
     has_left = run.outcome == _CANCELLED
     for call in calls_of(run):
-        target = call.info.upstream
         for response in call.repeated:
-            usage = _usage(call, response, "failed", seconds, prices)
-            if usage is not None:
-                yield UpstreamUse(target, response, usage)
+            if use := use_of_try(call, response, seconds, prices):
+                yield use
         usage = usage_of(call, seconds, prices)
         if usage is not None and (has_left or call.response.provider):
-            yield UpstreamUse(target, call.response, usage)
+            yield UpstreamUse(call.info.upstream, call.response, usage)
+
+
+def use_of_try(
+    call: ResponseRun, response: LLMResponse, seconds: float, prices: PriceList
+) -> UpstreamUse | None:
+    """Return the use of a try by which *call* got *response*, and after which another follows.
+
+    None if it was refused before its response began.
+    """
+    usage = _usage(call, response, "failed", seconds, prices)
+    return None if usage is None else UpstreamUse(call.info.upstream, response, usage)
 
 
 def usage_of(call: ResponseRun, seconds: float, prices: PriceList) -> Usage | None:

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.generation import ChosenModel, Generation
-from llmcore.bridge.response_run import JSON_TYPE, ResponseRun, RunLabels, WholeBody
+from llmcore.bridge.response_run import JSON_TYPE, AllowTry, ResponseRun, RunLabels, WholeBody
 from llmcore.bridge.service import Service
 from llmcore.bridge.upstream_call import embedded
 from llmcore.fronts.errors import FrontError, from_llm_error
@@ -107,6 +107,9 @@ class EmbeddingRun:
             messages=tuple(map(Message.user, read.inputs)),
             generation=GenerationOptions(max_tokens=1),
         )
+
+    def limit_tries(self, allow: AllowTry | None) -> None:
+        """Do nothing: tries that failed are free, and each part is charged once."""
 
     @property
     def response(self) -> LLMResponse:

@@ -20,8 +20,15 @@ from llmcore.bridge.pools.choice import Choice, choose
 from llmcore.bridge.pools.health import moves_on, reason_of
 from llmcore.bridge.pools.shared_limits import Slot
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.response_run import DelegatedRun, ResponseRun, RunLabels, WholeBody
-from llmcore.bridge.upstream_call import CallLimits
+from llmcore.bridge.response_run import (
+    AllowTry,
+    DelegatedRun,
+    ResponseRun,
+    RunLabels,
+    WholeBody,
+    calls_of,
+)
+from llmcore.bridge.upstream_call import CallLimits, refused_try
 from llmcore.fronts.errors import FrontError, overloaded
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.errors import ContentFilterError, ContextLengthError, LLMError
@@ -134,6 +141,7 @@ class PooledRun(DelegatedRun):
         """The target at which this response is counted as running."""
         self._sent = False
         self._moving = False
+        self._allow: AllowTry | None = None
 
     @classmethod
     async def begin(
@@ -191,6 +199,11 @@ class PooledRun(DelegatedRun):
         finally:
             await self._leave_place()
 
+    def limit_tries(self, allow: AllowTry | None) -> None:
+        """Ask *allow* before each try of any target after the first; None asks nothing more."""
+        self._allow = allow
+        super().limit_tries(allow)
+
     # -- facts of the current response
 
     @property
@@ -232,11 +245,21 @@ class PooledRun(DelegatedRun):
             return False
         self._moving = True
         try:
-            if not await self._next_target():
+            if not await self._is_allowed() or not await self._next_target():
                 return False
         finally:
             self._moving = False
         self._report_move(target, self._current.info.upstream, error)
+        return True
+
+    async def _is_allowed(self) -> bool:
+        """Return whether the budgets allow another try, after what the failed one has used."""
+        for call in calls_of(self._current):
+            if call.response.provider:  # it began
+                refusal = await refused_try(self._allow, call, call.response)
+                if refusal is not None:
+                    self._failed.append(f"no other target: {refusal.code}")
+                    return False
         return True
 
     def _report_move(
@@ -287,7 +310,7 @@ class PooledRun(DelegatedRun):
             if self._tries and wait_s > search.longest_wait_s:
                 return False
             try:
-                run = await self._make(target, search.limits)
+                run = await self._made(target)
             except FrontError:
                 if not self._tries:
                     raise
@@ -303,6 +326,11 @@ class PooledRun(DelegatedRun):
             self._tries += 1
             return True
 
+    async def _made(self, target: UpstreamModel) -> ResponseRun:
+        run = await self._make(target, self._search.limits)
+        run.limit_tries(self._allow)
+        return run
+
     async def _wait(self) -> None:
         """Wait until a target is free; FrontError, 503, if that takes too long."""
         search = self._search
@@ -316,7 +344,7 @@ class PooledRun(DelegatedRun):
             choice = search.choice() or Choice(self._attempt.target)
             attempt = evolve(self._attempt, wait_s=max(choice.wait_s, 0.0))
             if not attempt.wait_s and choice.target != attempt.target:
-                run = await self._make(choice.target, search.limits)
+                run = await self._made(choice.target)
                 attempt = _Attempt(choice.target, run, 0.0)
             if not await self._enters(attempt):
                 attempt = evolve(attempt, wait_s=max(self._health.wait_s(choice.target), _AGAIN_S))

@@ -107,8 +107,8 @@ class Ledger(Protocol):
     ) -> ExceededMeter | None:
         """Add every amount to its level, or none of them; return the one that does not fit.
 
-        Reserving again under the same id does nothing. The amounts of a reservation without an id
-        stay: they are not settled.
+        Reserving again under the same id raises what it holds to the amounts, and never lowers it.
+        The amounts of a reservation without an id stay: they are not settled.
         """
         ...
 

@@ -62,16 +62,22 @@ end
 _RESERVE: Final = """
 local id, worker = ARGV[2], ARGV[3]
 local holds = P .. 'holds:' .. worker
+local more = {}
 for i = 4, #ARGV, 5 do
   local name, amount, limit = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-  if id ~= '' and redis.call('HEXISTS', holds, id .. ' ' .. name) == 1 then return {} end
-  local level = level_of(name)
-  if level + amount > limit then return {name, text(level)} end
+  local held = id ~= '' and redis.call('HGET', holds, id .. ' ' .. name)
+  if not held or tonumber(held) < amount then
+    more[i] = amount - (held or 0)
+    local level = level_of(name)
+    if level + more[i] > limit then return {name, text(level)} end
+  end
 end
 if id ~= '' then redis.call('ZADD', P .. 'workers', 'NX', now + 60, worker) end
 for i = 4, #ARGV, 5 do
-  add(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 3], ARGV[i + 4])
-  if id ~= '' then redis.call('HSET', holds, id .. ' ' .. ARGV[i], ARGV[i + 1]) end
+  if more[i] then
+    add(ARGV[i], more[i], ARGV[i + 3], ARGV[i + 4])
+    if id ~= '' then redis.call('HSET', holds, id .. ' ' .. ARGV[i], ARGV[i + 1]) end
+  end
 end
 return {}
 """

@@ -98,6 +98,8 @@ delete from openbridge_holds where made <= ?
 returning meter, amount
 """
 _HOLD = "insert into openbridge_holds values (?, ?, ?, ?, ?) on conflict do nothing returning id"
+_HELD = "select amount from openbridge_holds where id = ? and meter = ?"
+_RAISE = "update openbridge_holds set amount = ? where id = ? and meter = ? returning id"
 _WORKER = """
 insert into openbridge_workers values (?, ?)
 on conflict (name) do update set lease_end = excluded.lease_end
@@ -177,12 +179,15 @@ class SqlLedger:
     ) -> None:
         now = self.now(execute)
         for increment in sorted(increments, key=lambda increment: increment.meter.name):
-            meter, amount = increment.meter, increment.amount
-            if reservation:
-                hold = (reservation, meter.name, amount, worker, now)
-                if not execute(_HOLD, hold):  # reserved by an earlier try
+            meter, amount, held = increment.meter, increment.amount, 0.0
+            name = (reservation, meter.name)
+            if reservation and not execute(_HOLD, (*name, amount, worker, now)):
+                held = execute(_HELD, name)[0][0]  # reserved before
+                if held >= amount:
                     continue
-            if amount > meter.limit or not _added(execute, meter, amount, now, meter.limit):
+                execute(_RAISE, (amount, *name))
+            more = amount - held
+            if amount > meter.limit or not _added(execute, meter, more, now, meter.limit):
                 level = _level(execute, meter, now)
                 raise _ExcessError(ExceededMeter(meter=meter, level=level, amount=amount))
 

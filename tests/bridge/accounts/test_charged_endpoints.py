@@ -265,6 +265,41 @@ def test_a_stream_that_began_before_it_was_tried_again_is_charged_too(
     assert row["output_tokens"] == WRITTEN
 
 
+ONE = '[models.m]\ntargets = ["a/up-a"]\n'
+
+
+@each(STREAMED)
+@pytest.mark.parametrize(
+    ("config", "handler", "asked"),
+    [
+        (BOTH, opens_and_breaks, {"a": 1, "b": 0}),
+        (ONE, opens_and_breaks, {"a": 1, "b": 0}),
+        (ONE, fails, {"a": 2, "b": 0}),
+    ],
+    ids=["elsewhere", "again", "after a refusal, which is free"],
+)
+def test_another_try_that_does_not_fit_in_the_budget_is_not_sent(
+    tmp_path: Path, endpoint: Endpoint, config: str, handler: Handler, asked: dict[str, int]
+) -> None:
+    """Its client gets the error of the last try, and pays for what it has used."""
+    first = in_turn(handler, answers)
+    with budgeted(tmp_path, config, a=first, b=answers) as one:
+        admin(one.scene, f"/admin/keys/{one.key_id}", budget_tokens=200, budget_usd=None)
+        answer = endpoint.post(one.scene, one.client)
+        row = one.row()
+        used = one.used["tokens"]
+
+    assert one.scene.counts == asked
+    assert used == row["input_tokens"] + row["output_tokens"] <= 200
+    if handler is fails:
+        assert (answer.status_code, row["outcome"]) == (200, "completed")
+        return
+    assert (answer.status_code, row["outcome"]) == (502, "failed")
+    if config == BOTH:
+        failed = "a/up-a unreachable; no other target: insufficient_quota"
+        assert answer.headers["x-openbridge-failed"] == failed
+
+
 @pytest.mark.parametrize("name", ["embeddings", "batchEmbedContents"])
 def test_embeddings_of_an_upstream_that_failed_later_are_charged_too(
     tmp_path: Path, name: str

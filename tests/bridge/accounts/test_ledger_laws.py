@@ -48,10 +48,12 @@ class Book:
         amounts = [*(amounts for _, amounts in self.held.values()), *self.used.values()]
         return [sum(each[n] for each in amounts) for n in range(2)]
 
-    def fits(self, amounts: tuple[int, int]) -> bool:
+    def fits(self, number: int, amounts: tuple[int, int]) -> bool:
+        _, held = self.held.get(number, (0.0, (-1, -1)))
+        each = zip(self.levels(), held, amounts, METERS, strict=True)
         return all(
-            level + amount <= meter.limit
-            for level, amount, meter in zip(self.levels(), amounts, METERS, strict=True)
+            had >= amount or level - max(had, 0) + amount <= meter.limit
+            for level, had, amount, meter in each
         )
 
     def beat(self, worker: str) -> None:
@@ -73,13 +75,15 @@ def run(ledger: Ledger, clock: Clock, steps: Sequence[Step]) -> None:
         increments = [
             Increment(meter, amount) for meter, amount in zip(METERS, amounts, strict=True)
         ]
-        if kind == "reserve" and number not in book.used and number not in book.held:
+        if kind == "reserve" and number not in book.used:
             ledger.renew(worker, LEASE_S)
             book.beat(worker)
             granted = ledger.reserve(id_, worker, increments) is None
-            assert granted is book.fits(amounts)
+            assert granted is book.fits(number, amounts)
             if granted:
-                book.held[number] = (clock.now, amounts)
+                at, held = book.held.get(number, (clock.now, (0, 0)))
+                raised = (max(held[0], first), max(held[1], second))
+                book.held[number] = (at, raised)
         elif kind == "settle":
             row = b"row"
             ledger.settle(

@@ -153,6 +153,21 @@ def test_reserving_twice_under_one_id_counts_once(ledger: Ledger) -> None:
     assert ledger.levels([BUDGET]) == [60]
 
 
+def test_reserving_more_under_one_id_raises_it(ledger: Ledger) -> None:
+    """If it fits as a whole; otherwise all of it stays as it was."""
+    ledger.reserve("a", "w", [Increment(BUDGET, 20), Increment(RATE, 5)])
+    ledger.reserve("b", "w", [Increment(BUDGET, 40)])
+    assert ledger.reserve("a", "w", [Increment(BUDGET, 50), Increment(RATE, 5)]) is None
+    assert ledger.levels([BUDGET, RATE]) == [90, 5]
+    excess = ledger.reserve("a", "w", [Increment(BUDGET, 61), Increment(RATE, 9)])
+    assert (excess and excess.meter, ledger.levels([BUDGET, RATE])) == (BUDGET, [90, 5])
+    assert ledger.reserve("a", "w", [Increment(BUDGET, 10)]) is None
+    assert ledger.levels([BUDGET]) == [90]
+
+    ledger.settle([settled("a", Increment(BUDGET, 3), Increment(RATE, 1))])
+    assert ledger.levels([BUDGET, RATE]) == [43, 1]
+
+
 def test_a_settlement_replaces_the_reservation_by_the_use(ledger: Ledger) -> None:
     """And writes its row; sent again, it changes nothing."""
     ledger.reserve("a", "w", [Increment(BUDGET, 60), Increment(RATE, 5)])

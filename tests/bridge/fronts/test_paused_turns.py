@@ -74,17 +74,25 @@ def settings(tmp_path: Path) -> GatewaySettings:
 
 
 async def ask(
-    settings: GatewaySettings, front: str, answers: list[Any], *, streamed: bool
+    settings: GatewaySettings,
+    front: str,
+    answers: list[Any],
+    *,
+    streamed: bool,
+    budget: int = 10**9,
+    limit: int | None = None,
 ) -> tuple[str, list[Any], Any, Any]:
     """Return the text of the response, the upstream's requests, the row, and what is used."""
     ledger = ledger_for(settings)
-    key, text = KeyRegistry(ledger).create(KeyLimits(budget_tokens=10**9))
+    key, text = KeyRegistry(ledger).create(KeyLimits(budget_tokens=budget))
     upstream = scripted(*answers)
     path, body = FRONTS[front]
     if streamed and front == "gemini":
         path = path.replace("generateContent", "streamGenerateContent?alt=sse")
     elif streamed:
         body = {**body, "stream": True}
+    if limit is not None:
+        body = {**body, "max_completion_tokens": limit, "max_output_tokens": limit}
     async with asked(settings, upstream, **{"x-api-key": text}) as client:
         got = await client.post(path, json=body)
         (row,) = await rows_soon(ledger, 1)
@@ -128,6 +136,78 @@ async def test_a_turn_that_pauses_without_end_is_continued_five_times(
     assert len(bodies) == 6
     assert (row.input_tokens, row.output_tokens) == (60, 30)
     assert used == {"tokens": 90}
+
+
+REFUSED = (529, {"content-type": "application/json"}, '{"type": "error", "error": {}}')
+CUT = {
+    "chat": '"finish_reason":"length"',
+    "responses": '"status":"incomplete"',
+    "gemini": '"finishReason":"MAX_TOKENS"',
+}
+
+
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_turn_whose_continuation_is_refused_ends_with_what_there_is(
+    settings: GatewaySettings, front: str, streamed: bool
+) -> None:
+    """It is paid, so its client gets it, as a response that was cut off."""
+    paused = answer("pause_turn", SAYS, SEARCH, FOUND, streamed=streamed)
+    refusing = evolve(settings, retries=1)
+    text, bodies, row, used = await ask(
+        refusing, front, [paused, REFUSED, REFUSED], streamed=streamed
+    )
+
+    assert len(bodies) == 3
+    assert "I search. " in text
+    assert CUT[front] in text.replace(" ", "")
+    assert (row.input_tokens, row.output_tokens) == (10, 5)
+    assert row.error is None
+    assert used == {"tokens": 15}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_turn_is_not_continued_beyond_the_budget(
+    settings: GatewaySettings, streamed: bool
+) -> None:
+    """Each call reserves its prompt and the output limit, beside what the first one has used."""
+    paused = [answer("pause_turn", SAYS, SEARCH, FOUND, streamed=streamed) for _ in range(6)]
+    text, bodies, row, used = await ask(
+        settings, "chat", paused, streamed=streamed, budget=260, limit=100
+    )
+
+    assert 1 <= len(bodies) < 6
+    assert CUT["chat"] in text.replace(" ", "")
+    assert used == {"tokens": 15 * len(bodies)}
+    assert row.outcome == "incomplete"
+
+
+async def test_the_reason_why_a_turn_is_not_continued_is_reported(
+    settings: GatewaySettings,
+) -> None:
+    upstream = scripted(answer("pause_turn", SAYS, SEARCH, FOUND, streamed=False), REFUSED)
+    path, body = FRONTS["chat"]
+    open_ = evolve(settings, accounts=AccountSettings(), retries=0)
+    async with asked(open_, upstream) as client:
+        got = await client.post(path, json=body)
+
+    assert "noted turn-cut-short finish_reason" in got.headers["x-openbridge-diagnostics"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_turn_whose_continuation_breaks_off_later_fails(
+    settings: GatewaySettings, streamed: bool
+) -> None:
+    paused = answer("pause_turn", SAYS, SEARCH, FOUND, streamed=True)
+    status, headers, text = answer("end_turn", RAINS, streamed=True)
+    broken = (status, headers, text[: text.index("event: content_block_stop")])
+    path, body = FRONTS["responses"]
+    open_ = evolve(settings, accounts=AccountSettings())
+    async with asked(open_, scripted(paused, broken)) as client:
+        got = await client.post(path, json={**body, "stream": True})
+
+    assert "It rains." in got.text
+    assert "response.failed" in got.text
 
 
 async def test_a_client_of_messages_continues_a_turn_itself(settings: GatewaySettings) -> None:
