@@ -15,6 +15,7 @@ from llmcore.protocols.failures.limits import input_and_output
 from llmcore.schema import errors
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.json import object_or_empty, str_or_none
 
 INVALID_REQUEST: Final = "invalid_request_error"
 SERVER_ERROR: Final = "server_error"
@@ -187,12 +188,22 @@ def from_llm_error(error: LLMError) -> FrontError:
         message=_client_message(error),
         type=type_,
         code=code or error.error_code,
+        param=_upstreams_param(error),
         retry_after=error.retry_after,
         upstream_request_id=error.request_id,
         actual_tokens=too_long.actual_tokens if too_long else None,
         limit_tokens=too_long.limit_tokens if too_long else None,
         input_tokens=counts[0] if counts else None,
     )
+
+
+def _upstreams_param(error: LLMError) -> str | None:
+    """Return the field that is at fault, as an upstream of OpenAI's API names it."""
+    if not isinstance(error, errors.InvalidRequestError):
+        return None
+    body = object_or_empty(error.raw)
+    fields = body.get("error", body)
+    return str_or_none(object_or_empty(fields).get("param"))
 
 
 def _client_message(error: LLMError) -> str:
@@ -209,6 +220,8 @@ def _client_message(error: LLMError) -> str:
 def _status_type_code(error: LLMError) -> tuple[int, str, str | None]:
     """Return the status, the type and the code of an upstream's error."""
     kind = next(kind for kind in type(error).__mro__ if kind in _BY_CLASS)
+    if kind is errors.ConfigurationError and error.error_code == errors.UNSUPPORTED_OPERATION:
+        return _BY_CLASS[errors.InvalidRequestError]
     if kind in (errors.ServerError, errors.ProviderError):
         return _BY_UPSTREAM_STATUS.get(error.status_code, _BY_CLASS[kind])
     return _BY_CLASS[kind]

@@ -27,7 +27,7 @@ from llmcore.schema.embeddings import (
     RerankRequest,
     RerankResponse,
 )
-from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.errors import UNSUPPORTED_OPERATION, ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -89,8 +89,9 @@ def rerank_route(route: Route[Any], model_id: str) -> RerankRoute:
 
 
 def _refuse(request: LLMRequest, _streaming: bool) -> Result[Built[ChatBody], LLMError]:
-    message = f"{request.provider_id} generates no text here: use `embed` or `rerank`"
-    return Failure(ConfigurationError(message, provider=request.provider_id))
+    provider = request.provider_id
+    message = f"{provider} generates no text here: it has embeddings (`embed`) and `rerank`"
+    return Failure(ConfigurationError(message, provider=provider, error_code=UNSUPPORTED_OPERATION))
 
 
 _NO_GENERATION: Final = evolve(openai_chat.protocol, body=BodyBuilder(build=_refuse))

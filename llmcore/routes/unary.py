@@ -27,7 +27,12 @@ from llmcore.routes.http_request import HttpRequest, json_body, sendable, with_q
 from llmcore.routes.route import Route, layered
 from llmcore.routes.transport_spec import Http, TransportSpec, WebSocket
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.errors import (
+    UNSUPPORTED_OPERATION,
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+)
 from llmcore.schema.frozen import frozen
 from llmcore.schema.result import Failure, Result
 from llmcore.version import VERSION
@@ -144,9 +149,8 @@ def of_model(
 
 def missing(route: Route[Any], what: str) -> ConfigurationError:
     """Return the error of a provider without the operation *what*."""
-    return ConfigurationError(
-        f"the provider {route.provider!r} has no {what}", provider=route.provider
-    )
+    message = f"the provider {route.provider!r} has no {what}"
+    return ConfigurationError(message, provider=route.provider, error_code=UNSUPPORTED_OPERATION)
 
 
 def rebased(route: Route[Any], change: Callable[[str], str]) -> str | BaseUrlOf | None:

@@ -25,7 +25,7 @@ Results carry these errors in `Failure`; the raising API raises them. They can b
 by value, and never contain a secret.
 """
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from attrs import Factory, define, field, fields_dict
 
@@ -232,6 +232,10 @@ class UnsupportedToolChoiceError(LLMError):
 
 class ConfigurationError(LLMError):
     """A setting is missing or invalid, or contradicts another."""
+
+
+UNSUPPORTED_OPERATION: Final = "unsupported_operation"
+"""The code of a `ConfigurationError` about an operation that a provider does not have."""
 
 
 def missing_extra(

@@ -15,13 +15,15 @@ from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import JSON_TYPE, AllowTry, ResponseRun, RunLabels, WholeBody
 from llmcore.bridge.service import Service
 from llmcore.bridge.upstream_call import embedded
+from llmcore.client.configured_models import ModelSource
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, Front, ReadEmbeddings
 from llmcore.protocols.embeddings import joined
+from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingResponse
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import UNSUPPORTED_OPERATION, ConfigurationError, LLMError
 from llmcore.schema.events import FinishReason
 from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
@@ -137,10 +139,20 @@ class EmbeddingRun:
             )
         except LLMError as error:
             self.error = error
-            raise from_llm_error(error) from error
+            failure = from_llm_error(error)
+            if error.error_code == UNSUPPORTED_OPERATION:
+                failure = evolve(failure, message=f"{failure.message}: {self._instead()}")
+            raise failure from error
         self.first_event_s = time.monotonic() - begun
         self._response = response
         return WholeBody(body=json.dumps(self._read.write(response, self.info.model)))
+
+    def _instead(self) -> str:
+        """Return which upstreams have embeddings."""
+        providers = self._context.client.providers
+        if names := [name for name in sorted(providers) if _embeds(providers[name])]:
+            return f"of the upstreams here, {', '.join(names)} can embed"
+        return "add an upstream that can embed, such as OpenAI, Google, Mistral, Cohere or Voyage"
 
     def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
         """Return the response of an *error*."""
@@ -160,6 +172,17 @@ class EmbeddingRun:
 
     async def aclose(self) -> None:
         """Do nothing: the requests end with the task that sent them."""
+
+
+def _embeds(source: ModelSource) -> bool:
+    """Return whether the API of *source* has embeddings."""
+    from llmcore.routes.retrieval import embedding_protocol
+
+    route = source.model("any").route
+    try:
+        return isinstance(route, Route) and bool(embedding_protocol(route, "any"))
+    except ConfigurationError:
+        return False
 
 
 def _together(arrived: Mapping[int, EmbeddingResponse]) -> EmbeddingResponse | None:

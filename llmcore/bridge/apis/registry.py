@@ -79,7 +79,7 @@ class Apis:
 _COUNTING: Final = ("/count_tokens", ":countTokens", "/input_tokens")
 _MESSAGES_PATH: Final = re.compile(r"/(messages|complete|skills)(/|$)")
 _GEMINI_PATH: Final = re.compile(
-    r"^/v1(beta|alpha)|/(cachedContents|tunedModels)(/|$)"
+    r"^(/upload)?/v1(beta|alpha)|/(cachedContents|tunedModels)(/|$)"
     r"|:((stream)?[gG]enerate|count|embed|batch|predict)[A-Za-z]*$"
 )
 

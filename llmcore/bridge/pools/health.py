@@ -13,6 +13,7 @@ from attrs import evolve
 from llmcore.bridge.configuration.settings import CoolDownSettings
 from llmcore.client.http.errors import TOO_MANY_FILES
 from llmcore.schema.errors import (
+    UNSUPPORTED_OPERATION,
     AccessDeniedError,
     AuthenticationError,
     LLMError,
@@ -168,4 +169,5 @@ def state_of(health: Health, now: float, settings: CoolDownSettings) -> str:
 
 def moves_on(error: LLMError) -> bool:
     """Return whether another target may answer where *error* is final for this one."""
-    return is_of_the_key(error) or is_of_the_model(error)
+    lacks_operation = error.error_code == UNSUPPORTED_OPERATION
+    return lacks_operation or is_of_the_key(error) or is_of_the_model(error)

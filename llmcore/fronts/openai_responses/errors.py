@@ -52,7 +52,10 @@ def response_error(error: LLMError) -> JsonObject:
     """Return `error` of a response that failed after it began.
 
     Of the codes, clients read those of too long a context, no quota and rate limits; all other
-    upstream failures are `server_error`, and requests it refuses `invalid_prompt`.
+    upstream failures are `server_error`, and requests it refuses `invalid_prompt`. An overload is
+    `server_error` too: Codex does not try a response again that failed as `server_is_overloaded`
+    (https://github.com/openai/codex, `codex-rs/codex-api/src/sse/responses.rs`), and OpenAI's SDKs
+    list no such code of a response.
     """
     failure = from_llm_error(error)
     other = "invalid_prompt" if failure.type == INVALID_REQUEST else SERVER_ERROR

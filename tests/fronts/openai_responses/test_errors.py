@@ -1,6 +1,7 @@
 """Errors in OpenAI's form, and the second try."""
 
 import pickle
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -17,6 +18,7 @@ from llmcore.schema.errors import (
     InvalidRequestError,
     LLMError,
     NetworkError,
+    OverloadedError,
     RateLimitError,
     RequestTimeoutError,
     ServerError,
@@ -42,6 +44,31 @@ def test_every_error_has_a_form(kind: type) -> None:
         "error": {"message": shown, "type": told.type, "param": None, "code": told.code}
     }
     assert response_error(kind("words"))["message"] == shown
+
+
+@pytest.mark.parametrize(
+    ("raw", "param"),
+    [
+        ({"error": {"message": "no", "param": "temperature"}}, "temperature"),
+        ({"message": "no", "param": "messages[1].content"}, "messages[1].content"),
+        ({"error": {"message": "no", "param": None}}, None),
+        ({"error": {"message": "no", "param": {"a": 1}}}, None),
+        ({"error": "no"}, None),
+        ("no", None),
+        (None, None),
+    ],
+)
+def test_the_parameter_that_an_upstream_refuses_is_passed_on(raw: Any, param: str | None) -> None:
+    """OpenAI's SDKs have it as `error.param`."""
+    told = from_llm_error(InvalidRequestError("no", raw=raw))
+
+    written: Any = envelope(told)
+    assert (told.param, written["error"]["param"]) == (param, param)
+    assert from_llm_error(AuthenticationError("no", raw=raw)).param is None
+
+
+def test_an_overload_within_a_response_is_an_error_that_codex_tries_again() -> None:
+    assert response_error(OverloadedError("busy", status_code=529))["code"] == "server_error"
 
 
 @pytest.mark.parametrize(
