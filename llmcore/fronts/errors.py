@@ -4,6 +4,7 @@ Types and codes are those of https://developers.openai.com/api/docs/guides/error
 November 2026, which other APIs' fronts translate.
 """
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from math import ceil
@@ -170,6 +171,8 @@ _INSTEAD: Final[Mapping[type[LLMError], str]] = {
     errors.NetworkError: "the upstream cannot be reached, or the connection to it broke",
 }
 """Messages in place of those that name addresses, or quote an HTTP library or parts of a key."""
+_OWN_NAMES: Final = re.compile(r"\barn:aws[\w-]*:[\w-]*:[\w-]*:\d{12}:[\w+=,.@:/-]*\w")
+"""Names of the gateway's account, users and roles at Amazon, which its refusals quote."""
 _LIMITS_OF_TRANSPORTS: Final = frozenset({"connect", "pool", "read", "write"})
 """Codes of time limits whose messages are an HTTP library's."""
 
@@ -214,7 +217,7 @@ def _client_message(error: LLMError) -> str:
     if isinstance(error, errors.StreamError) and error.cause is not None:
         return "the response of the upstream cannot be read"
     own = (_INSTEAD[kind] for kind in type(error).__mro__ if kind in _INSTEAD)
-    return next(own, error.message)
+    return _OWN_NAMES.sub("arn:[of the gateway]", next(own, error.message))
 
 
 def _status_type_code(error: LLMError) -> tuple[int, str, str | None]:

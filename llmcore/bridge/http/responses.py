@@ -326,13 +326,11 @@ class StreamedResponse(_RunResponse):
 def run_headers(run: SentResponse) -> Headers:
     """Return headers about the upstream, and about what was changed on the way there."""
     info = run.info
-    headers: Headers = []
+    headers: Headers = [(b"x-openbridge-upstream", _header(info.upstream.label))]
     if run.upstream_request_id:
         headers.append((UPSTREAM_ID, _header(run.upstream_request_id)))
     if run.dropped:
         headers.append((b"x-openbridge-dropped", _header(", ".join(run.dropped))))
-    if info.pooled:
-        headers.append((b"x-openbridge-upstream", _header(info.upstream.label)))
     if info.tried:
         headers.append((b"x-openbridge-failed", _header("; ".join(info.tried))))
     return [*headers, *diagnostic_headers(run.diagnostics)]

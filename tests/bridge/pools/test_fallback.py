@@ -413,3 +413,10 @@ def test_other_fronts_fall_back_as_well(path: str) -> None:
     assert "from b" in whole.text
     assert "from b" in stream.text
     assert whole.headers["x-openbridge-upstream"] == "b/up-b"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_only_target_of_a_name_is_in_the_header_too(stream: bool) -> None:
+    """Clients see the name that they asked for; the header has the model that responded."""
+    with pooled_gateway('[models.m]\ntargets = ["a/up-a"]\n', a=says("A")) as scene:
+        assert scene.ask(stream=stream).headers["x-openbridge-upstream"] == "a/up-a"

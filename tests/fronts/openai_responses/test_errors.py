@@ -13,6 +13,7 @@ from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import (
+    AccessDeniedError,
     AuthenticationError,
     ContextLengthError,
     InvalidRequestError,
@@ -65,6 +66,15 @@ def test_the_parameter_that_an_upstream_refuses_is_passed_on(raw: Any, param: st
     written: Any = envelope(told)
     assert (told.param, written["error"]["param"]) == (param, param)
     assert from_llm_error(AuthenticationError("no", raw=raw)).param is None
+
+
+def test_names_of_the_gateways_account_at_amazon_are_not_passed_on() -> None:
+    """Those of models, which clients need, are."""
+    model = "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-x"
+    user = "arn:aws:sts::123456789012:assumed-role/gateway/i-0abc"
+    told = from_llm_error(AccessDeniedError(f"User: {user} may not use {model}."))
+
+    assert told.message == f"User: arn:[of the gateway] may not use {model}."
 
 
 def test_an_overload_within_a_response_is_an_error_that_codex_tries_again() -> None:
