@@ -23,6 +23,7 @@ from llmcore.schema.events import Finish
 from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.tools import Grammar, ToolChoice
+from llmcore.schema.usage import Usage
 
 _TOO_LONG: Final = "Your input exceeds the context window of this model."
 """OpenAI's own message for a prompt that is too long: clients such as Copilot CLI look for these
@@ -187,9 +188,14 @@ _TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority
 
 def service_tier(event: Finish) -> str | None:
     """Return the tier that served a response; None if it was not stated, or is none of OpenAI's."""
-    tier = None if event.usage is None else event.usage.service_tier
-    if tier is None:
-        tier = str_or_none(
-            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("service_tier")
-        )
+    if event.usage is not None and event.usage.service_tier is not None:
+        return tier_of(event.usage)
+    native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
+    tier = str_or_none(native.get("service_tier"))
+    return tier if tier in _TIERS else None
+
+
+def tier_of(usage: Usage | None) -> str | None:
+    """Return the tier in *usage*; None if it was not stated, or is none of OpenAI's."""
+    tier = None if usage is None else usage.service_tier
     return tier if tier in _TIERS else None

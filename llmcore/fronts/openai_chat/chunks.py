@@ -16,7 +16,7 @@ from typing import Any, Final
 from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import ClientRequest, Event, ResponseIdentity, StreamEncoding
-from llmcore.schema.json import JsonObject, count_or_none, object_or_empty
+from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty
 from llmcore.schema.usage import Usage
 
 _ENCODING: Final = StreamEncoding(
@@ -32,6 +32,11 @@ def encoding(_asked: ClientRequest) -> StreamEncoding:
     return _ENCODING
 
 
+_REPEATED: Final = ("service_tier", "system_fingerprint")
+"""Fields that OpenAI repeats in every chunk. Its SDK for Python keeps the first tier, and the last
+fingerprint (`openai.lib.streaming.chat`)."""
+
+
 class ChunkWriter:
     """Collects the chunks of one stream."""
 
@@ -42,6 +47,8 @@ class ChunkWriter:
         self._events: list[Event] = []
         self.model = info.model
         """The model's name in the completion."""
+        self.fields: dict[str, JsonValue] = {}
+        """Further fields of the completion, as far as they are known."""
 
     def head(self, kind: str) -> dict[str, Any]:
         """Return the fields with which a completion or a chunk begins."""
@@ -61,16 +68,21 @@ class ChunkWriter:
 
     def _open(self, first: Mapping[str, Any]) -> None:
         """Begin the message; its content is null where no text comes first."""
-        self._frame = {**self.head("chat.completion.chunk"), "choices": [], **self._usage}
+        head = self.head("chat.completion.chunk")
+        self._frame = {**head, "choices": [], **self._usage, **self._repeated()}
         content = "" if "content" in first else None
         self.write({"role": "assistant", "content": content, "refusal": None})
 
-    def finish(self, reason: str, fields: JsonObject) -> None:
-        """Add the chunk that ends the choice; *fields* are those of the whole completion."""
+    def finish(self, reason: str) -> None:
+        """Add the chunk that ends the choice."""
         if not self._frame:
             self._open({})
+        self._frame |= self._repeated()
         choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": reason}
-        self._events.append({**self._frame, "choices": [choice], **fields})
+        self._events.append({**self._frame, "choices": [choice], **self.fields})
+
+    def _repeated(self) -> dict[str, JsonValue]:
+        return {name: self.fields[name] for name in _REPEATED if name in self.fields}
 
     def write_usage(self, usage: Usage | None) -> None:
         """Add the chunk of usage, if the client asked for one and the upstream counted."""

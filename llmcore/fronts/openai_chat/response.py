@@ -24,7 +24,7 @@ from llmcore.fronts.openai_chat.content import (
     native_logprobs,
 )
 from llmcore.fronts.openai_chat.request import ReadChatRequest
-from llmcore.fronts.openai_forms import envelope, service_tier
+from llmcore.fronts.openai_forms import envelope, service_tier, tier_of
 from llmcore.fronts.response_record import shown_part
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
@@ -94,8 +94,6 @@ class ChatWriter(FrontWriter):
         self._sources: list[Source] = []
         self._images: list[JsonObject] = []
         self._audio: JsonObject | None = None
-        self._fields: dict[str, JsonValue] = {}
-        """Fields of the completion that are known at its end."""
         self._reason = ""
         self._counted = False
         """Whether the upstream counted the response itself."""
@@ -137,7 +135,7 @@ class ChatWriter(FrontWriter):
             **self._chunks.head("chat.completion"),
             "choices": [choice],
             **({} if usage is None else {"usage": usage}),
-            **self._fields,
+            **self._chunks.fields,
         }
 
     def _message(self) -> JsonObject:
@@ -260,6 +258,8 @@ class ChatWriter(FrontWriter):
         self._parts.origin = self._begin_response(event)
         self._chunks.model = self._chunks.model or event.model
         self.usage = event.usage
+        if tier := tier_of(event.usage):
+            self._chunks.fields["service_tier"] = tier
 
     def _on_step_finish(self, event: StepFinish) -> None:
         for name, order in self._orders.items():
@@ -283,9 +283,9 @@ class ChatWriter(FrontWriter):
         if self._annotations:  # while their text is the last: sealed state ends it
             self._chunks.write({"annotations": self._annotations})
         self._thinking.finish()
-        self._fields |= _known_fields(event)
+        self._chunks.fields |= _known_fields(event)
         self._write_sources()
-        self._chunks.finish(self._reason, self._fields)
+        self._chunks.finish(self._reason)
         self._chunks.write_usage(self.usage)
         self._cut = self._reason in ("length", "content_filter")
         self.ended = True
@@ -316,7 +316,7 @@ class ChatWriter(FrontWriter):
             elif source.url not in cited:
                 pages.append({"title": source.title, "url": source.url})
         if pages:
-            self._fields["search_results"] = pages
+            self._chunks.fields["search_results"] = pages
 
     def _write_failure(self, error: LLMError) -> None:
         self._chunks.fail(envelope(from_llm_error(error)))

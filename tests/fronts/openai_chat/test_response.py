@@ -12,6 +12,7 @@ from llmcore.schema.errors import (
     QuotaExceededError,
     RateLimitError,
 )
+from llmcore.schema.event_base import with_fields
 from llmcore.schema.events import (
     ErrorEvent,
     File,
@@ -119,6 +120,20 @@ def test_fields_of_the_upstream_that_openai_has_too_are_kept() -> None:
     kept = Written(stream(text("x"), provider_metadata=native)).whole
     assert (kept["service_tier"], kept["system_fingerprint"]) == ("flex", "fp_1")
     assert "service_tier" not in Written(stream(text("x"), provider_metadata=strange)).whole
+
+
+def test_every_chunk_has_the_tier_and_the_fingerprint_from_when_they_are_known() -> None:
+    """OpenAI's SDK for Python keeps the first tier, and the fingerprint of the last chunk."""
+    native = {"openai": {"system_fingerprint": "fp_1"}}
+    usage = Usage.make(input_tokens=1, output_tokens=2, service_tier="priority")
+    events = stream(text("x"), provider_metadata=native, usage=usage)
+    start = with_fields(events[0], usage=usage)
+    asked = {"stream": True, "stream_options": {"include_usage": True}}
+    chunks = Written([start, *events[1:]], asked).chunks
+
+    assert {chunk.get("service_tier") for chunk in chunks} == {"priority"}
+    assert [chunk.get("system_fingerprint") for chunk in chunks[-2:]] == ["fp_1", "fp_1"]
+    assert chunks[-1]["choices"] == []
 
 
 # -- the reason to stop
