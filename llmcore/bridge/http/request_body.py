@@ -73,6 +73,7 @@ class HeldBytes:
         self._caller = caller
         self.count = 0
         """How many there are, decompressed."""
+        self._counted = 0
 
     def __enter__(self) -> Callable[[int], None]:
         return self.add
@@ -81,12 +82,14 @@ class HeldBytes:
         self.release()
 
     def release(self) -> None:
-        """Stop counting the bytes."""
-        self._all.release(self._caller, self.count)
+        """Stop counting the bytes. Idempotent."""
+        self._all.release(self._caller, self._counted)
+        self._counted = 0
 
     def add(self, count: int) -> None:
         """Count further bytes; FrontError, 503, where it is too much."""
         self.count += count
+        self._counted += count
         self._all.add(self._caller, count)
 
 

@@ -8,22 +8,26 @@ import asyncio
 from typing import Any, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
-from llmcore.bridge.http.request_body import LEAST_BYTES_PER_S
-from llmcore.bridge.websocket.connection import STOPPING
+from llmcore.bridge.http.request_body import LEAST_BYTES_PER_S, HeldBytes
+from llmcore.bridge.websocket.connection import STOPPING, UNFINISHED
 from llmcore.client.websocket.connection import is_utf8
+from llmcore.fronts.errors import FrontError
 
 _STEP_BYTES: Final = 16 * 1024
 _INVALID_DATA: Final = 1007
 _POLICY_VIOLATION: Final = 1008
+_TRY_AGAIN_LATER: Final = 1013
 
 
 class GatewayWebSocket(WebSocketsSansIOProtocol):
     """A connection that became a WebSocket; *settings* are uvicorn's.
 
     One whose message takes more than *body_s* seconds to arrive, and one more for each 8 KiB of it,
-    is closed (1008), as is one whose text is not UTF-8 (1007). A client that does not read gets no
-    pongs, which would pile up.
+    is closed (1008), as is one whose text is not UTF-8 (1007), and one whose unfinished message is
+    more than the application lets a caller have in memory (1013). A client that does not read gets
+    no pongs, which would pile up.
 
     At a shutdown the application gets a `websocket.disconnect` with the code 1012, and closes when
     it can; uvicorn itself would cut the connection. It waits as long as for requests.
@@ -36,6 +40,8 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         """The bytes that were received and are not read yet."""
         self._late: asyncio.TimerHandle | None = None
         self._begun_at = 0.0
+        self._unfinished: HeldBytes | None = None
+        """Counts the bytes of a message that has not arrived completely."""
 
     def data_received(self, data: bytes) -> None:
         """Read *data* in steps; nothing more is received before its end."""
@@ -49,6 +55,7 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
             return
         data, self._unread = self._unread[:_STEP_BYTES], self._unread[_STEP_BYTES:]
         super().data_received(bytes(data))
+        self._count(len(data))
         self._watch()
         self._go_on()
 
@@ -76,10 +83,39 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         else:
             self.conn.data_to_send()
 
+    def handle_connect(self, event: Request) -> None:
+        """Start the application, which may have the bytes of unfinished messages counted."""
+        super().handle_connect(event)
+        if not self.handshake_complete:
+            self.scope["extensions"][UNFINISHED] = {"count_with": self._count_with}
+
+    def _count_with(self, held: HeldBytes) -> None:
+        self._unfinished = held
+
+    def _count(self, received: int) -> None:
+        """Count *received* bytes if a message is not complete; close where they are too many."""
+        held = self._unfinished
+        if held is None:
+            return
+        if not self._is_amid_message or self.transport.is_closing():
+            held.release()
+            return
+        try:
+            held.add(received)
+        except FrontError as error:
+            self._fail(_TRY_AGAIN_LATER, error.message)
+            held.release()
+
+    @property
+    def _is_amid_message(self) -> bool:
+        return bool(self.frames or self.conn.reader.buffer)
+
     def send_receive_event_to_app(self) -> None:
         """Hand a message over, or close the connection for one that is not UTF-8."""
         data = b"".join(self.frames)
         self.frames = [data]
+        if self._unfinished is not None:
+            self._unfinished.release()  # the application counts it from now on
         if self.curr_msg_data_type == "text" and not is_utf8(data):
             self._fail(_INVALID_DATA, "the message is not UTF-8")
         else:
@@ -95,13 +131,15 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the time limit, too."""
         self._unwatch()
+        if self._unfinished is not None:
+            self._unfinished.release()
         super().connection_lost(exc)
 
     # -- the time limit of a message
 
     def _watch(self) -> None:
         """Start the limit with the first bytes of a message, and end it with the last one."""
-        if not (self.frames or self.conn.reader.buffer):
+        if not self._is_amid_message:
             self._unwatch()
         elif self._late is None:
             self._begun_at = self.loop.time()

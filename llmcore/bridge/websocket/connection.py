@@ -56,6 +56,8 @@ MAX_WAITING: Final = 64
 """The most requests of one connection, those under way included."""
 STOPPING: Final = 1012
 """The code of a `websocket.disconnect` by which the server asks for the connection's end."""
+UNFINISHED: Final = "openbridge.unfinished"
+"""The extension of a server that has the bytes of unfinished messages counted."""
 _GOING_AWAY: Final = 1001
 _FAREWELL_S: Final = 2.0
 _ERROR_EVENT: Final = b'{"type":"error",'
@@ -91,9 +93,11 @@ class SocketConnection:
         self._is_old = False
         self._send: Send
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the connection until it ends. One that is closed cancels its responses."""
         self._send = send
+        if server := scope.get("extensions", {}).get(UNFINISHED):
+            server["count_with"](self._bodies.of(self._caller.counted_as))
         await receive()
         await send({"type": "websocket.accept"})
         try:

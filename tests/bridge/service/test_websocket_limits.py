@@ -5,6 +5,7 @@ import logging
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from socket import create_connection
 from urllib.parse import urlsplit
 
@@ -138,6 +139,39 @@ def test_a_message_that_does_not_arrive_closes_the_socket(
 
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1008
+
+
+def test_unfinished_messages_count_in_the_memory_of_their_caller(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
+    """Over all its connections; what a closed one held is free again."""
+    most = 8 * 50_000
+    limited = evolve(settings, limits=Limits(max_body_bytes=50_000, body_s=30.0))
+    with listening(limited) as url, ExitStack() as opened:
+        address = f"{url.replace('http', 'ws', 1)}/responses"
+        sockets = [opened.enter_context(connect(address, proxy=None)) for _ in range(10)]
+        assert is_answered(sockets[0])
+        for one in sockets:
+            one.socket.sendall(sent(TEXT, b"x" * 49_000, fin=False))
+        codes = [closing_code(one) for one in sockets]
+        for one in sockets:
+            one.socket.close()
+        again = opened.enter_context(connect(address, proxy=None))
+        wait_until(lambda: is_answered(again))
+
+    assert codes.count(1013) == 10 - most // 49_000
+    assert codes.count(None) == most // 49_000
+
+
+def closing_code(socket: ClientConnection) -> int | None:
+    """Return the code by which the gateway has closed a connection; None if it has not."""
+    try:
+        socket.recv(timeout=0.5)
+    except TimeoutError:
+        return None
+    except ConnectionClosed as closed:
+        return None if closed.rcvd is None else closed.rcvd.code
+    raise AssertionError("a message")
 
 
 def test_a_large_message_may_take_longer(socket: ClientConnection) -> None:
