@@ -226,6 +226,8 @@ class InputReader:
         self._begun: set[int] = set()
         """The parts of the run with which a message began."""
         self._before = before
+        self._read_items: dict[int, tuple[Item, ToolCallPart | None]] = {}
+        """Items that were looked at as calls, by the identity of each."""
         for message in before:
             self._remember(message.content)
 
@@ -290,6 +292,13 @@ class InputReader:
         return None if call is None else self._upstream.kept_state(call_key(call))
 
     def _call(self, item: Item) -> ToolCallPart | None:
+        """Return *item* as a call, which is read once; None for any other item."""
+        known = self._read_items.get(id(item))
+        if known is None:
+            known = self._read_items[id(item)] = item, self._read_call(item)
+        return known[1]
+
+    def _read_call(self, item: Item) -> ToolCallPart | None:
         call = call_part(item, self._registry, self._upstream.policy.registered_tools)
         return native_call(item) if call is None and self._native else call
 
