@@ -13,6 +13,7 @@ from llmcore.mcp.servers import HttpServer
 _EVENT_STREAM = "text/event-stream"
 _SESSION_ID = "mcp-session-id"
 _NOT_FOUND = 404
+_PLAIN = "identity"
 _TOO_LARGE = "the body is larger than the limit"
 
 
@@ -39,16 +40,19 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as error:
             self.error = error
             raise
-        self.error = None
-        self.status = response.status_code if response.status_code >= 400 else None
         address = _address(request.url)
-        self.login_url = "" if address == self._own else address
+        if request.method == "POST" or address != self._own:  # others are streams, and goodbyes
+            self.error = None
+            self.status = response.status_code if response.status_code >= 400 else None
+            self.login_url = "" if address == self._own else address
         in_session = request.method == "POST" and _SESSION_ID in request.headers
         if self.status == _NOT_FOUND and in_session:
             self.session_lost = True
-        if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
-            stream = response.stream
-            assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101  (of an async transport)
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101  (of an async transport)
+        if response.headers.get("content-encoding", _PLAIN) != _PLAIN:
+            response.stream = _RefusedStream(stream)
+        elif not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
             response.stream = _LimitedStream(response, stream, self._max_bytes)
         return response
 
@@ -87,13 +91,27 @@ class _TooLargeError(httpx2.StreamError):
     """A body was larger than the limit. As a StreamError it fails one call, not the connection."""
 
 
+class _RefusedStream(httpx2.AsyncByteStream):
+    """A compressed body, which is not read: a small one can stand for more than memory holds."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        raise _TooLargeError("the body is compressed, and only plain ones are accepted")
+        yield b""
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 def limited_client(
     server: HttpServer, auth: httpx2.Auth | None
 ) -> tuple[httpx2.AsyncClient, LimitedTransport]:
     """Return the HTTP client for *server*, and its transport."""
     transport = LimitedTransport(httpx2.AsyncHTTPTransport(), server.max_body_bytes, server.url)
     client = httpx2.AsyncClient(
-        headers=dict(server.headers),
+        headers={"accept-encoding": _PLAIN, **server.headers},
         auth=auth,
         timeout=httpx2.Timeout(server.connect_seconds, read=None),  # calls have limits of their own
         transport=transport,
