@@ -22,7 +22,7 @@ from llmcore.protocols.anthropic_messages.names import (
     OUTPUT_TOKENS,
     PROTOCOL_ID,
 )
-from llmcore.schema.events import Finish, FinishReasonKind, StreamStart, TextEnd
+from llmcore.schema.events import Finish, FinishReasonKind, StreamStart, TextEnd, TextStart
 from llmcore.schema.json import object_or_empty, present, str_or_none
 from llmcore.schema.usage import Usage
 
@@ -71,7 +71,7 @@ def stop_fields(
     return fields
 
 
-def is_explanation(event: TextEnd) -> bool:
+def is_explanation(event: TextStart | TextEnd) -> bool:
     """Return whether a text is Anthropic's explanation of a refusal, shown as `stop_details`."""
     return "stop_details" in event.provider_metadata.get(METADATA_KEY, {})
 

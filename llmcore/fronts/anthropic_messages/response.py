@@ -168,6 +168,8 @@ class MessagesWriter(FrontWriter):
 
     def _on_text_delta(self, event: TextDelta) -> None:
         if self._text_start is not None:
+            if is_explanation(self._text_start):
+                return
             self._text_start = None
             if self._request.takes_state and (self._hidden or self._text_says_more):
                 self._write_state()

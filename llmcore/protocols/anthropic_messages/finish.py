@@ -145,7 +145,7 @@ def _explain_refusal(state: MessagesState, events: Events) -> None:
         return
     segment = f"text_{state.blocks}"
     metadata = {METADATA_KEY: {"stop_details": details}}
-    events.append(TextStart(segment, refusal=True))
+    events.append(TextStart(segment, refusal=True, provider_metadata=metadata))
     events.append(TextDelta(segment, explanation))
     events.append(TextEnd(segment, refusal=True, provider_metadata=metadata))
 

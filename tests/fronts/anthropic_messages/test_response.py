@@ -190,8 +190,14 @@ def test_why_anthropic_stopped_a_response_is_in_the_details() -> None:
     """Not in a text, which the model did not write."""
     details = {"type": "refusal", "category": "cyber", "explanation": "Not that."}
     metadata = {"anthropic": {"stop_details": details}}
+    explanation: list[LLMEvent] = [
+        TextStart("t1", refusal=True, provider_metadata=metadata),
+        TextDelta("t1", "Not that."),
+        TextEnd("t1", "Not that.", refusal=True, provider_metadata=metadata),
+    ]
     events = stream(
-        text("Not that.", refusal=True, provider_metadata=metadata),
+        text("Well,"),
+        explanation,
         reason="content_filter",
         raw="refusal",
         provider_metadata=metadata,
@@ -200,6 +206,8 @@ def test_why_anthropic_stopped_a_response_is_in_the_details() -> None:
 
     assert made.stop_details is not None
     assert made.stop_details.category == "cyber"
+    assert [block.to_dict() for block in made.content] == [{"type": "text", "text": "Well,"}]
+    assert written(events).content == [{"type": "text", "text": "Well,"}]
 
 
 @pytest.mark.parametrize(
