@@ -27,7 +27,6 @@ from llmcore.fronts.front import Event, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
 from llmcore.fronts.openai_responses.errors import previous_response_not_found, response_not_found
-from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.openai_responses.request import read as read_with_stored
 from llmcore.fronts.openai_responses.response import ResponsesWriter
@@ -37,6 +36,7 @@ from llmcore.fronts.openai_responses.state import (
     StoredContext,
     StoredConversation,
     page,
+    required_references,
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError, ServerError
@@ -281,7 +281,7 @@ class Responses(Generation[ReadResponsesRequest]):
                 raise previous_response_not_found(references.previous_response_id)
             load = partial(_conversation, record)
             previous = await service.run_in_thread_if(load, large=holds_much(record.conversation))
-        names = tuple(dict.fromkeys((*references.items, *references.hints)))
+        names = tuple(dict.fromkeys((*references.items, *references.hints, *references.ends)))
         if previous is None and not names:
             return NOTHING_STORED
         if len(names) > service.policy.max_items:

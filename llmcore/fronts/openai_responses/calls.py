@@ -295,6 +295,12 @@ def is_output(item: Mapping[str, Any]) -> bool:
     return type_.endswith("_call_output")
 
 
+def is_of_model(item: Mapping[str, Any]) -> bool:
+    """Return whether *item* is a text or a call of the model."""
+    type_ = str(item.get("type"))
+    return item.get("role") == "assistant" or type_.endswith("_call")
+
+
 def _is_of_server(item: Mapping[str, Any]) -> bool:
     """Return whether the server ran a search among tools: its items have no `call_id`."""
     execution = item.get("execution")

@@ -14,7 +14,6 @@ https://developers.openai.com/api/reference/resources/responses/methods/create.
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
@@ -24,6 +23,7 @@ from llmcore.fronts.openai_responses.calls import (
     approval_result,
     call_part,
     id_prefix,
+    is_of_model,
     is_output,
     native_call,
     result_part,
@@ -32,7 +32,13 @@ from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_summary
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
-from llmcore.fronts.openai_responses.state import FindItem, calls_before_results, repeated_items
+from llmcore.fronts.openai_responses.state import (
+    SEALED,
+    FindItem,
+    calls_before_results,
+    is_reference,
+    repeated_items,
+)
 from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
 from llmcore.fronts.sealer import PREFIX
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
@@ -51,51 +57,9 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import (
-    JsonObject,
-    json_or_text,
-    object_or_empty,
-    objects,
-    str_or_none,
-    without,
-)
+from llmcore.schema.json import json_or_text, object_or_empty, objects, str_or_none, without
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Message, Origin, Role
-
-# -- what a request refers to
-
-
-class References(msgspec.Struct, frozen=True, kw_only=True):
-    """The references of a request, to be fetched before it is translated."""
-
-    previous_response_id: str | None = None
-    items: tuple[str, ...] = ()
-    """Ids of items that must be found."""
-    hints: tuple[str, ...] = ()
-    """Items that came without their state, which is taken from the store where it is kept."""
-
-
-def required_references(body: JsonObject) -> References:
-    """Return the references in *body*, which may be malformed."""
-    items = objects(body.get("input"))
-    names = [(item, name) for item in items if (name := str_or_none(item.get("id"))) is not None]
-    referred = [name for item, name in names if is_reference(item)]
-    bare = [name for item, name in names if _lacks_state(item)]
-    return References(
-        previous_response_id=str_or_none(body.get("previous_response_id")),
-        items=tuple(dict.fromkeys(referred)),
-        hints=tuple(dict.fromkeys(bare)),
-    )
-
-
-def is_reference(item: Mapping[str, Any]) -> bool:
-    """Return whether *item* only refers to another item; the type may be missing."""
-    return item.get("type") == "item_reference" or item.keys() == {"id"}
-
-
-def _lacks_state(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "reasoning" and not item.get("encrypted_content")
-
 
 # -- the list
 
@@ -134,17 +98,17 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
     kind = item.get("type") or ("message" if "role" in item else None)
     if not isinstance(kind, str):
         raise invalid(f"{path} has no type.", f"{path}.type")
-    name = str_or_none(item.get("id")) or new_id(id_prefix(kind))
-    whole = {**item, "id": name, "type": kind}
-    return _with_state(whole, find_item) if _lacks_state(whole) else whole
+    if str_or_none(item.get("id")) is None:
+        return {**item, "id": new_id(id_prefix(kind)), "type": kind}
+    whole = {**item, "type": kind}
+    return whole if item.get(SEALED) else _with_state(whole, find_item)
 
 
 def _with_state(item: dict[str, Any], find_item: FindItem) -> dict[str, Any]:
     """Return *item* with its stored state."""
     kept = object_or_empty(find_item(item["id"]))
-    if kept.get("type") != item["type"] or not kept.get("encrypted_content"):
-        return item
-    return {**item, "encrypted_content": kept["encrypted_content"]}
+    same = all(kept.get(name) == item.get(name) for name in ("type", "role"))
+    return {**item, SEALED: kept[SEALED]} if same and kept.get(SEALED) else item
 
 
 # -- messages
@@ -253,7 +217,10 @@ class InputReader:
         type_ = str(item.get("type"))
         if self._native and type_ in _ID_NOT_NEEDED and str(item.get("id")) not in self._sent_ids:
             item = without(item, "id")
-        if type_ == "message":
+        if is_of_model(item) and str(item.get(SEALED)).startswith(PREFIX):
+            self._read(without(item, SEALED), path)
+            self._run.add_state(item[SEALED], f"{path}.{SEALED}")
+        elif type_ == "message":
             self._read_message(item, path)
         elif type_ == "reasoning":
             self._read_reasoning(item, path)
@@ -355,11 +322,11 @@ class InputReader:
             own_file(part.file_id, path, known=self._takes_files)
 
     def _read_reasoning(self, item: Item, path: str) -> None:
-        sealed = str_or_none(item.get("encrypted_content"))
+        sealed = str_or_none(item.get(SEALED))
         if sealed is not None and self._native and not sealed.startswith(PREFIX):
             self._run.add(EchoedHostedItem(native=item, path=path))  # the upstream's own
             return
-        if sealed is not None and self._run.add_state(sealed, f"{path}.encrypted_content"):
+        if sealed is not None and self._run.add_state(sealed, f"{path}.{SEALED}"):
             return
         # what is shown of thinking goes back as thinking, never as text
         for part in (*objects(item.get("content")), *objects(item.get("summary"))):
@@ -376,7 +343,7 @@ class InputReader:
             self._calls.setdefault(item_id, call)  # local shell outputs name the item
 
     def _read_other(self, item: Item, type_: str, path: str) -> None:
-        if type_ == MARKER and not item.get("encrypted_content"):
+        if type_ == MARKER and not item.get(SEALED):
             self._diagnostics.at(path).left_out(f"a {type_} item", "it has no summary")
             return
         if type_ in _UNREADABLE:

@@ -20,6 +20,7 @@ from attrs import evolve
 from llmcore.fronts.errors import SERVER_ERROR
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
+from llmcore.fronts.openai_responses.calls import is_of_model
 from llmcore.fronts.openai_responses.compaction import compaction_item
 from llmcore.fronts.openai_responses.errors import error_fields, response_error
 from llmcore.fronts.openai_responses.events import EventWriter, ResponseFrame, Sources
@@ -366,9 +367,20 @@ class ResponsesWriter(FrontWriter):
             self._show_summary(self._summary.text)
         cut = self._incomplete(event.finish_reason)
         self._close_item("incomplete" if cut else "completed")
-        if self._record.needs_opaque_item:
+        if self._record.needs_opaque_item and not self._stores_rest():
             self._reasoning()
             self._close_item()
+
+    def _stores_rest(self) -> bool:
+        """Keep the state since the last reasoning with the last item, if only the store has state.
+
+        Some clients show each reasoning item, also one without text.
+        """
+        stored = self._writer.stored
+        if self._show_state or not stored or not is_of_model(stored[-1]):
+            return False
+        stored[-1] = {**stored[-1], **self._record.seal()}
+        return True
 
     def _on_finish(self, event: Finish) -> None:
         self._reported += event.diagnostics

@@ -4,15 +4,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+import msgspec
 from attrs import field
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.openai_responses.calls import is_output
+from llmcore.fronts.openai_responses.calls import is_of_model, is_output
 from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, objects, str_or_none, without
 from llmcore.schema.messages import Message
 
 # -- conversations
@@ -40,6 +41,8 @@ class StoredConversation:
 
 # -- what a server keeps
 
+SEALED: Final = "encrypted_content"
+"""The field of the sealed state: of reasoning, and of the last item of a stored response."""
 
 FindItem: TypeAlias = Callable[[str], JsonObject | None]
 """Returns the item of an id, with its sealed state; None if it is not stored."""
@@ -60,6 +63,55 @@ class StoredContext:
 
 NOTHING_STORED: Final = StoredContext()
 """The context of a server that stores nothing."""
+
+# -- what a request refers to
+
+
+class References(msgspec.Struct, frozen=True, kw_only=True):
+    """The references of a request, to be fetched before it is translated."""
+
+    previous_response_id: str | None = None
+    items: tuple[str, ...] = ()
+    """Ids of items that must be found."""
+    hints: tuple[str, ...] = ()
+    """Items that came without their state, which is taken from the store where it is kept."""
+    ends: tuple[str, ...] = ()
+    """The last items of responses, whose state is there too if it is of no reasoning."""
+
+
+def required_references(body: JsonObject) -> References:
+    """Return the references in *body*, which may be malformed."""
+    items = objects(body.get("input"))
+    names = [(item, name) for item in items if (name := str_or_none(item.get("id"))) is not None]
+    referred = [name for item, name in names if is_reference(item)]
+    bare = [name for item, name in names if _lacks_state(item)]
+    last = frozenset() if body.get("store") is False else _last_of_responses(items)
+    return References(
+        previous_response_id=str_or_none(body.get("previous_response_id")),
+        items=tuple(dict.fromkeys(referred)),
+        hints=tuple(dict.fromkeys(bare)),
+        ends=tuple(dict.fromkeys(name for item, name in names if id(item) in last)),
+    )
+
+
+def is_reference(item: Mapping[str, Any]) -> bool:
+    """Return whether *item* only refers to another item; the type may be missing."""
+    return item.get("type") == "item_reference" or item.keys() == {"id"}
+
+
+def _lacks_state(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "reasoning" and not item.get(SEALED)
+
+
+def _last_of_responses(items: Sequence[Mapping[str, Any]]) -> frozenset[int]:
+    """Return the `id` of the last of each series of items that the model wrote."""
+    following = [*items[1:], {}]
+    return frozenset(
+        id(item)
+        for item, next_item in zip(items, following, strict=False)
+        if is_of_model(item) and not is_of_model(next_item)
+    )
+
 
 # -- items of a request
 
@@ -128,6 +180,8 @@ def shown_items(items: tuple[dict[str, Any], ...]) -> tuple[JsonObject, ...]:
 
 
 def _shown(item: dict[str, Any]) -> JsonObject:
+    if is_of_model(item):
+        item = without(item, SEALED)
     if item["type"] != "message" or not isinstance(item.get("content"), str):
         return item
     assistant = item.get("role") == "assistant"

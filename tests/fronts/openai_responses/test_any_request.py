@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.fronts.front import ClientRequest
-from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import read
+from llmcore.fronts.openai_responses.state import required_references
 from llmcore.fronts.policy import HostedToolPolicy, TranslationPolicy
 from llmcore.schema import json
 from llmcore.schema.result import Success

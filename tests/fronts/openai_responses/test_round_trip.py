@@ -1,13 +1,14 @@
 """Laws: any stream of events makes a legal Responses stream of the same content."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pytest
 from attrs import evolve
 from hypothesis import given
 
 from llmcore.folds.response import collect
-from llmcore.fronts.openai_responses.state import StoredConversation
+from llmcore.fronts.openai_responses.state import StoredConversation, required_references
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_responses.names import CALL_IDS
 from llmcore.routes.decoding import decode_response
@@ -37,6 +38,7 @@ from tests.fronts.openai_responses.responses_kit import (
     folded,
     translated,
 )
+from tests.support.events import call, stream, text, thought
 from tests.support.strategies.examples import costly
 from tests.support.strategies.values import network_streams as streams
 
@@ -179,7 +181,8 @@ def test_references_bring_the_response_back_from_the_store(events: list[LLMEvent
     made = folded(events, first, strict=False)
     stored = made.fold.record("owner").items
     items = [{"type": "item_reference", "id": name} for name in stored]
-    again = translated({"input": [*first.input_items, *items]}, items=stored)
+    body: Any = {"input": [*first.input_items, *items]}
+    again = translated(body, items=_fetched(stored, body))
 
     if made.response["status"] != "failed":
         parts = [part for message in made.conversation.messages for part in message.content]
@@ -193,10 +196,66 @@ def test_items_without_state_get_it_from_the_store(events: list[LLMEvent]) -> No
     first = asked("Hello")
     made = folded(events, first, strict=False)
     stored = made.fold.record("owner").items
-    items = [*first.input_items, *echo(made.output, "openai-python")]
-    again = translated({"input": items}, items=stored)
+    body: Any = {"input": [*first.input_items, *echo(made.output, "openai-python")]}
+    again = translated(body, items=_fetched(stored, body))
 
     assert all("encrypted_content" not in item for item in made.output)
     if made.response["status"] != "failed":
         parts = [part for message in made.conversation.messages for part in message.content]
         assert [part for message in again.messages for part in message.content] == parts
+
+
+def _fetched(stored: Mapping[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """Return the items that a server fetches for a request."""
+    names = required_references(body)
+    fetched = {*names.items, *names.hints, *names.ends}
+    return {name: item for name, item in stored.items() if name in fetched}
+
+
+SIGNED: Final[Any] = {"google": {"thoughtSignature": "c2ln"}}
+
+
+@pytest.mark.parametrize(
+    "segments",
+    [
+        [text("Paris.", provider_metadata=SIGNED)],
+        [thought("Hm."), text("Paris."), text(id="t2", provider_metadata=SIGNED)],
+        [call("look", "{}", provider_metadata=SIGNED), call("look", "{}", id="call_2")],
+    ],
+    ids=["a signed text", "a signature after the text", "a signed call"],
+)
+def test_state_after_the_reasoning_is_kept_with_the_last_item_in_the_store(segments: Any) -> None:
+    """No reasoning item is added, which some clients show, unless the client asks for state."""
+    made = folded(stream(*segments))
+    stored = made.fold.record("owner").items
+    body: Any = {"input": [{"role": "user", "content": "Hello"}, *made.output]}
+    again = translated(body, items=_fetched(stored, body))
+    asking = folded(stream(*segments), asked("Hello", **ENCRYPTED))
+
+    said = made.conversation.messages[1].content
+    assert [part for message in again.messages[1:] for part in message.content] == list(said)
+    assert again.diagnostics == ()
+    assert made.output[-1]["type"] != "reasoning"
+    assert [item["type"] for item in asking.output] == [
+        *(item["type"] for item in made.output),
+        "reasoning",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"), [(None, ("msg_1",)), (True, ("msg_1",)), (False, ())]
+)
+def test_the_last_item_of_each_response_is_looked_up_if_it_may_be_stored(
+    store: bool | None, expected: Any
+) -> None:
+    """Not the others: their state, if there is any, is in reasoning."""
+    message: Any = {"role": "assistant", "content": "a"}
+    items = [
+        {**message, "id": "msg_0"},
+        {**message, "id": "msg_1"},
+        {"role": "user", "content": "b"},
+    ]
+    body: Any = {"input": items} | ({} if store is None else {"store": store})
+
+    assert required_references(body).ends == expected
+    assert required_references(body).hints == ()

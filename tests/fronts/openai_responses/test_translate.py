@@ -7,9 +7,8 @@ from attrs import evolve
 
 from llmcore.client.client import Client
 from llmcore.fronts.front import ClientRequest
-from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import read
-from llmcore.fronts.openai_responses.state import StoredConversation
+from llmcore.fronts.openai_responses.state import StoredConversation, required_references
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.routes.anthropic import Anthropic
