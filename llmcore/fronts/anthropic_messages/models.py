@@ -14,7 +14,15 @@ from typing import Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Event, ListedModel
-from llmcore.schema.json import JsonObject, present
+from llmcore.protocols.anthropic_messages.names import FALLBACK
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    object_or_empty,
+    objects,
+    present,
+    str_or_none,
+)
 
 _UNKNOWN: Final = "1970-01-01T00:00:00Z"
 """The release date of a model where none is known: the value that the API itself uses."""
@@ -87,11 +95,22 @@ def renamed(event: Event, name: str) -> Event | None:
     """Return a whole message, or the event that begins one, with *name* as its model; else None.
 
     Claude Code sends the thinking of a message back only if its model is the one that it asks for
-    (seen in 2.1.332; `[1m]` at the end does not count).
+    (seen in 2.1.332; `[1m]` at the end does not count). A whole message that another model
+    completed has that one's name, which the SDKs take from the `fallback` block of a stream.
     """
     match event:
         case {"type": "message"}:
-            return {**event, "model": name}
+            return {**event, "model": completed_by(event.get("content")) or name}
         case {"type": "message_start", "message": dict(message)}:
             return {**event, "message": {**message, "model": name}}
     return None
+
+
+def completed_by(content: JsonValue) -> str | None:
+    """Return the model that the last `fallback` block in *content* names; None without one.
+
+    Source: the `anthropic` package, 2.14.0 (`lib/streaming/_beta_messages.accumulate_event`).
+    """
+    fallbacks = (block for block in objects(content) if block.get("type") == FALLBACK)
+    models = [str_or_none(object_or_empty(block.get("to")).get("model")) for block in fallbacks]
+    return models[-1] if models else None

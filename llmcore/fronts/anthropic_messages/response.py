@@ -44,6 +44,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
     search_result,
     server_call,
 )
+from llmcore.fronts.anthropic_messages.models import completed_by
 from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
@@ -147,7 +148,9 @@ class MessagesWriter(FrontWriter):
 
     def whole(self) -> JsonObject:
         """Return the message, once the response has ended without an error."""
-        return {**self._message, "content": self._blocks.content}
+        content = self._blocks.content
+        model = completed_by(content) or self._message["model"]
+        return {**self._message, "model": model, "content": content}
 
     # -- deltas: the per-token path
 

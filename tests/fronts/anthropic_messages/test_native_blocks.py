@@ -11,13 +11,21 @@ import typing_extensions
 from anthropic.types.beta import BetaContentBlock, BetaContentBlockParam
 from attrs import evolve
 
+from llmcore.fronts.anthropic_messages import front
 from llmcore.protocols import anthropic_messages
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.fronts.anthropic_messages.messages_kit import MESSAGES, PROVIDERS, built, written
+from tests.fronts.anthropic_messages.messages_kit import (
+    MESSAGES,
+    PROVIDERS,
+    SDK_ASK,
+    built,
+    sdk,
+    written,
+)
 from tests.fronts.anthropic_messages.messages_kit import read as request_read
 from tests.support.sdk_values import documents
 
@@ -165,3 +173,23 @@ def test_a_block_of_a_request_goes_up_as_it_came(block: dict[str, Any]) -> None:
 
     assert _plain(body["messages"][place]["content"][0]) == _plain(block)
     assert made.diagnostics == ()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_response_that_another_model_completed_has_its_name_whole_and_streamed(
+    stream: bool,
+) -> None:
+    """The name that the vendor's client takes from the stream, also where a gateway renames."""
+    to = {"model": "claude-haiku-4-5"}
+    why = {"type": "refusal", "category": None}
+    began = {"model": "claude-opus-4-6"}
+    block = {"type": "fallback", "from": began, "to": to, "trigger": why}
+    made = written(read(block, stream=stream), checked=False)
+    client = sdk(200, {"content-type": "text/event-stream"}, made.body)
+    with client.beta.messages.stream(**SDK_ASK) as events:
+        streamed = events.get_final_message().model
+
+    assert front.renamed is not None
+    renamed = front.renamed({"type": "message", "content": [block], "model": "m"}, "alias")
+    assert renamed is not None
+    assert streamed == made.whole["model"] == renamed["model"] == "claude-haiku-4-5"
