@@ -144,10 +144,10 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     info = state.info
     usage = _usage_in(chunk)
     if usage is not None:
-        counts = present(usage)
+        before = info.usage or {}
         info = replace(
             info,
-            usage={**(info.usage or {}), **counts},
+            usage=before | ({} if before and not _counts_any(usage) else present(usage)),
             final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
         )
     known = info.metadata
@@ -157,6 +157,11 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     if metadata:
         info = replace(info, metadata=with_entries(known, metadata))
     return state if info is state.info else replace(state, info=info)
+
+
+def _counts_any(usage: NativeObject) -> bool:
+    """Return whether *usage* counts anything: servers that count earlier may end with zeros."""
+    return any(count for count in usage.values() if isinstance(count, int | float))
 
 
 def _usage_in(chunk: NativeObject) -> NativeObject | None:

@@ -437,6 +437,11 @@ PLACES: dict[str, list[Any]] = {
         chunk({"content": "Hello"}, usage={"prompt_tokens": 7, "completion_tokens": None}),
         chunk({}, "stop", usage={"completion_tokens": 5, "total_tokens": 12}),
     ],
+    "zeros in the last chunk": [
+        chunk({"content": "Hello"}),
+        chunk({}, "stop", usage=USAGE),
+        usage_chunk(**dict.fromkeys(USAGE, 0), prompt_tokens_details={"cached_tokens": 0}),
+    ],
     "usage in two places": [
         chunk({"content": "Hello"}),
         chunk({}, "stop", x_groq={"usage": USAGE}),
