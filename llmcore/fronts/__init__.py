@@ -10,6 +10,7 @@
 - `sealer`, `opaque_state`, `response_record`: what clients do not see of a response, carried by
   them
 - `segment_order`: segments of a response, one after another
+- `quoted_arguments`: arguments of calls that are an object in a string
 - `hosted_calls`: calls of tools that a provider ran; `summaries`: summaries of conversations
 - `freeform_input`: a freeform tool's input out of a function's arguments
 - `openai_embeddings`: requests for embeddings, and their responses, as OpenAI writes them

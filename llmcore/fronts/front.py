@@ -22,6 +22,7 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.quoted_arguments import CALL_EVENTS, QuotedArguments
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.segment_order import DELTA_KINDS, ORDERED, SegmentOrder
 from llmcore.protocols.response_parts import CommentaryAsReasoning
@@ -179,6 +180,7 @@ class FrontWriter:
 
     def __init__(self, read: ReadRequest) -> None:
         self._order = SegmentOrder()
+        self._arguments = QuotedArguments()
         self._diagnostics = Diagnostics()
         self._reported = list(read.diagnostics)
         self.usage: Usage | None = None
@@ -218,16 +220,18 @@ class FrontWriter:
             if read is None:
                 return ()
             event = read
+        delta: Any = event
         kind = DELTA_KINDS.get(type(event))
-        if kind is not None:
+        if kind is not None and (kind != "tool" or delta.id in self._arguments.plain):
             made = self._delta_of_live(kind, event)
             if made is not None:
                 return made
-        if self._has_one_order and type(event) in ORDERED:
-            for ordered in self._order.add(event):
-                self._handle(ordered)
-        else:
-            self._handle(event)
+        for shown in self._arguments.read(event) if type(event) in CALL_EVENTS else (event,):
+            if self._has_one_order and type(shown) in ORDERED:
+                for ordered in self._order.add(shown):
+                    self._handle(ordered)
+            else:
+                self._handle(shown)
         return self._take()
 
     def _delta_of_live(self, _kind: str, _event: Any) -> Sequence[Event] | None:
