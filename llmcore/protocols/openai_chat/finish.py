@@ -147,7 +147,7 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
         before = info.usage or {}
         info = replace(
             info,
-            usage=before | ({} if before and not _counts_any(usage) else present(usage)),
+            usage=before if before and not _counts_any(usage) else {**before, **present(usage)},
             final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
         )
     known = info.metadata
