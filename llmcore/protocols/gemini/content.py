@@ -2,9 +2,10 @@
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Part,
 https://ai.google.dev/gemini-api/docs/thought-signatures (a part with a signature is never joined
-with another part: it is a segment of its own), https://ai.google.dev/gemini-api/docs/google-search
-and .../url-context (grounding), https://ai.google.dev/api/generate-content#Segment (indexes count
-bytes of UTF-8 in the text of the response). Parts, as they come:
+with another part: it is a segment of its own, but in a stream the last piece of a part has its
+signature), https://ai.google.dev/gemini-api/docs/google-search and .../url-context (grounding),
+https://ai.google.dev/api/generate-content#Segment (indexes count bytes of UTF-8 in the text of the
+response). Parts, as they come:
 
     {"text": "Let me think.", "thought": true, "thoughtSignature": "c2ln"}
     {"text": "Paris"}
@@ -46,17 +47,26 @@ from llmcore.schema.persistent import PersistentList
 
 
 def on_text(
-    state: GeminiState, part: NativeObject, logprobs: tuple[TokenLogprob, ...], events: Events
+    state: GeminiState,
+    part: NativeObject,
+    logprobs: tuple[TokenLogprob, ...],
+    events: Events,
+    *,
+    may_continue: bool,
 ) -> GeminiState:
-    """Emit a delta of text or reasoning, in the open segment or in a new one."""
+    """Emit a delta of text or reasoning, in the open segment or in a new one.
+
+    A text with a signature is the end of the open segment if it *may_continue* the part before it,
+    which came in another chunk.
+    """
     native = present(part, but=("text", "thought"))
     text = str_or_none(part.get("text")) or ""
     if not native and not text:
         return state
-    if native:
-        state = close_segment(state, events)
     thinking = part.get("thought") is True
     beside = present(native, but=("thoughtSignature",))
+    if native and not (may_continue and text and not beside):
+        state = close_segment(state, events)
     state = open_segment(state, "reasoning" if thinking else "text", events, beside)
     if text and thinking:
         events.append(ReasoningDelta(state.info.segment, text))

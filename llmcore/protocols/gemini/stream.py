@@ -160,10 +160,11 @@ def _error(state: GeminiState, chunk: NativeObject) -> ErrorEvent:
 
 def _on_candidate(state: GeminiState, candidate: NativeObject, events: Events) -> GeminiState:
     logprobs = read_logprobs(candidate)
-    for part in objects(object_or_empty(candidate.get("content")).get("parts")):
+    parts = objects(object_or_empty(candidate.get("content")).get("parts"))
+    for index, part in enumerate(parts):
         text, other = _text_and_other(part)
         if text is not None:
-            state = on_text(state, text, logprobs, events)
+            state = on_text(state, text, logprobs, events, may_continue=index == 0)
             if text.get("text") and not text.get("thought"):
                 logprobs = ()  # the first text has those of all tokens
         if other:

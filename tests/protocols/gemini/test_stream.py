@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ from llmcore.schema.events import (
     ErrorEvent,
     File,
     FinishReason,
+    LLMEvent,
     ProviderEvent,
     StreamStart,
     TextDelta,
@@ -149,14 +151,6 @@ ANSWERS: dict[str, tuple[list[dict[str, Any]], tuple[ContentPart, ...]]] = {
         [{"thoughtSignature": "s"}],
         (TextPart("", provider_metadata={"google": {"thoughtSignature": "s"}}),),
     ),
-    "a signed text among others": (
-        [{"text": "a"}, {"text": "b", "thoughtSignature": "s"}, {"text": "c"}],
-        (
-            TextPart("a"),
-            TextPart("b", provider_metadata={"google": {"thoughtSignature": "s"}}),
-            TextPart("c"),
-        ),
-    ),
     "a signed thought": (
         [{"text": "t", "thought": True, "thoughtSignature": "s"}],
         (
@@ -226,6 +220,44 @@ def test_parts_of_a_response(name: str) -> None:
 
     for events in (documents, pieces, at_once):
         assert response(events).message.content == expected
+
+
+_SIGNED = {"google": {"thoughtSignature": "s"}}
+_AMONG_TEXTS = [{"text": "a"}, {"text": "b", "thoughtSignature": "s"}, {"text": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        (
+            whole(chunk(*_AMONG_TEXTS, finish="STOP")),
+            (TextPart("a"), TextPart("b", provider_metadata=_SIGNED), TextPart("c")),
+        ),
+        (
+            streamed([*map(chunk, _AMONG_TEXTS), chunk(finish="STOP")]),
+            (TextPart("ab", provider_metadata=_SIGNED), TextPart("c")),
+        ),
+        (
+            streamed(
+                [
+                    chunk({"text": "a", "thought": True}),
+                    chunk({"text": "b", "thought": True, "thoughtSignature": "s"}),
+                    chunk({"text": "c", "thoughtSignature": "s"}, finish="STOP"),
+                ]
+            ),
+            (
+                ReasoningPart("ab", signature="s", provider_metadata=_SIGNED),
+                TextPart("c", provider_metadata=_SIGNED),
+            ),
+        ),
+    ],
+    ids=["whole", "pieces of a text", "pieces of a thought"],
+)
+def test_the_signature_of_a_part_that_is_streamed_comes_with_its_last_piece(
+    events: Sequence[LLMEvent], expected: tuple[ContentPart, ...]
+) -> None:
+    """Parts of one document stay apart; the pieces of one part are one segment."""
+    assert response(events).message.content == expected
 
 
 def test_files_keep_their_name_and_thought() -> None:
