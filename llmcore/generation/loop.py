@@ -33,8 +33,7 @@ from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
-from llmcore.protocols.anthropic_messages.names import PAUSED
-from llmcore.protocols.protocol import MOST_PAUSES
+from llmcore.protocols.protocol import MOST_PAUSES, is_paused
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
@@ -280,7 +279,7 @@ class Run:
         calls = response.tool_calls
         step = StepResult(response=response, pending_calls=calls, requests=call.requests)
         self._account.add(step, self._sent)
-        if response.finish_reason.raw == PAUSED and not calls and await self._may_continue(step):
+        if is_paused(response) and await self._may_continue(step):
             self._pauses += 1
             self._keep(step)
             self._phase = Run._ask

@@ -25,6 +25,7 @@ from llmcore.schema.events import DeltaEvent, LLMEvent
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, ProviderMetadata
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.tools import HostedToolKind
 
@@ -374,3 +375,14 @@ def protocol_by_id(protocol_id: str) -> Protocol[Any, Any, Any]:
     module = import_module(f"llmcore.protocols.{protocol_id.replace('-', '_')}")
     protocol: Protocol[Any, Any, Any] = module.protocol
     return protocol
+
+
+def is_paused(response: LLMResponse) -> bool:
+    """Return whether *response* is a turn that the provider's own tools have paused.
+
+    One with calls continues when the caller has run them.
+    """
+    origin, raw = response.message.origin, response.finish_reason.raw
+    if raw is None or response.tool_calls or origin is None or origin.protocol not in PROTOCOL_IDS:
+        return False
+    return raw == protocol_by_id(origin.protocol).paused
