@@ -29,7 +29,7 @@ from llmcore.protocols.response_parts import CommentaryAsReasoning
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StreamStart
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Origin
@@ -179,12 +179,15 @@ class FrontWriter:
     """Whether all segments are shown one after another. Else each field has an order of its own."""
 
     def __init__(self, read: ReadRequest) -> None:
+        self._events: list[Event] = []
+        """The events that were written and not handed out yet."""
         self._order = SegmentOrder()
         self._arguments = QuotedArguments()
         self._diagnostics = Diagnostics()
         self._reported = list(read.diagnostics)
         self.usage: Usage | None = None
-        """The tokens that the upstream has counted so far."""
+        """The tokens that the upstream counted, once the response has ended."""
+        self._first_usage: Usage | None = None
         self.error: LLMError | None = None
         """Why the response failed, if it did."""
         self.ended = False
@@ -263,19 +266,39 @@ class FrontWriter:
         """Everything lost, changed or invented, from the request to the last event."""
         return (*self._reported, *self._diagnostics.entries)
 
-    def _take(self) -> Sequence[Event]:
+    def _take(self) -> list[Event]:
         """Return the events that were written since the last call."""
-        raise NotImplementedError
+        events = self._events.copy()
+        self._events.clear()
+        return events
 
     def _handle(self, event: LLMEvent) -> None:
         handler = self._handlers.get(type(event))
         if handler is not None:
             handler(self, event)
 
+    # -- the frame
+
     def _begin_response(self, event: StreamStart) -> Origin:
         """Report what was lost when the request was sent; return the origin of the response."""
+        self._first_usage = event.usage
         self._reported += event.diagnostics
         return Origin(provider=event.provider, model=event.model, protocol=event.protocol)
+
+    def _on_step_finish(self, event: StepFinish) -> None:
+        """Write all that waits for the end of another segment."""
+        for ordered in self._order.end():
+            self._handle(ordered)
+        self.usage = event.usage
+
+    def _on_finish(self, event: Finish) -> None:
+        self._reported += event.diagnostics
+        self.usage = self.usage or event.usage or self._first_usage
+        self._end_response(event)
+
+    def _end_response(self, event: Finish) -> None:
+        """Write the end of a response, or its failure where that is the reason to stop."""
+        raise NotImplementedError
 
     # -- failures
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.folds import parts
+from llmcore.fronts.front import ResponseIdentity, Upstream
 from llmcore.fronts.opaque_state import ShownPart, call_key, needs_state, sealed_state
-from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_responses.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
@@ -41,14 +41,12 @@ NO_ORIGIN: Final = Origin(provider="", model="")
 class ResponseRecord:
     """The parts of a response in their order, and which of them are sealed already."""
 
-    def __init__(
-        self, response_id: str, sealer: Sealer, *, sealing: bool, keeps_calls: bool = False
-    ) -> None:
+    def __init__(self, info: ResponseIdentity, upstream: Upstream, *, sealing: bool = True) -> None:
         self.origin = NO_ORIGIN
-        self._response_id = response_id
-        self._sealer = sealer
+        self._response_id = info.id
+        self._sealer = upstream.sealer
         self._sealing = sealing
-        self.compares = sealing or keeps_calls
+        self.compares = sealing or upstream.kept_state is not None
         """Whether its state is sealed. Only then it matters how a client reads its parts."""
         self._parts: list[ContentPart] = []
         self._shown: list[ShownPart] = []

@@ -110,12 +110,12 @@ def _started(index: int, block: Block) -> Event:
 
 
 class BlockWriter:
-    """Collects the events of one message, and its blocks as they end."""
+    """Adds to the events of one message, and collects its blocks as they end."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: list[Event]) -> None:
         self.content: list[Block] = []
         """Blocks that are complete."""
-        self._events: list[Event] = []
+        self._events = events
 
     @property
     def index(self) -> int:
@@ -130,11 +130,6 @@ class BlockWriter:
     def write(self, event: Event) -> None:
         """Add an event."""
         self._events.append(event)
-
-    def take(self) -> list[Event]:
-        """Return the events since the last time."""
-        events, self._events = self._events, []
-        return events
 
     def _stop(self, block: Block) -> None:
         self.write({"type": "content_block_stop", "index": self.index})

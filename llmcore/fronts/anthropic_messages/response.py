@@ -67,7 +67,6 @@ from llmcore.schema.events import (
     ReasoningDelta,
     ReasoningEnd,
     Source,
-    StepFinish,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -98,10 +97,8 @@ class MessagesWriter(FrontWriter):
         super().__init__(request)
         self._info = info
         self._request = request
-        self._blocks = BlockWriter()
-        self._record = ResponseRecord(
-            info.id, upstream.sealer, sealing=True, keeps_calls=upstream.kept_state is not None
-        )
+        self._blocks = BlockWriter(self._events)
+        self._record = ResponseRecord(info, upstream)
         self._summary = Summary() if request.compacts else None
         if self._summary is not None:
             self._before = self._summary.read
@@ -142,9 +139,6 @@ class MessagesWriter(FrontWriter):
         if self.error is not None:
             return {}
         return {**self._record.sealed_calls(), **self._sealed_rest}
-
-    def _take(self) -> list[Event]:
-        return self._blocks.take()
 
     def whole(self) -> JsonObject:
         """Return the message, once the response has ended without an error."""
@@ -402,14 +396,7 @@ class MessagesWriter(FrontWriter):
         }
         self._blocks.write({"type": "message_start", "message": dict(self._message)})
 
-    def _on_step_finish(self, event: StepFinish) -> None:
-        for ordered in self._order.end():
-            self._handle(ordered)
-        self.usage = event.usage
-
-    def _on_finish(self, event: Finish) -> None:
-        self._reported += event.diagnostics
-        self.usage = self.usage or event.usage
+    def _end_response(self, event: Finish) -> None:
         reason = event.finish_reason
         if finish_kind(reason, called=bool(self._ids)) == "error":
             self._fail_by_reason(event)
@@ -417,7 +404,6 @@ class MessagesWriter(FrontWriter):
         if self._start is None:
             self._fail(StreamError("the upstream's response has no beginning"))
             return
-        self.usage = self.usage or self._start.usage
         self._show_found(event)
         self._carry_rest()
         self._end(reason, event)

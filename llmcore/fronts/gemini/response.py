@@ -56,7 +56,6 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none, text_or_json
-from llmcore.schema.usage import Usage
 
 
 class GeminiWriter(FrontWriter):
@@ -72,21 +71,17 @@ class GeminiWriter(FrontWriter):
             "modelVersion": info.model,
             "responseId": info.id,
         }
-        self._record = ResponseRecord(
-            info.id, upstream.sealer, sealing=True, keeps_calls=upstream.kept_state is not None
-        )
+        self._record = ResponseRecord(info, upstream)
         self._run = TextRun()
         self._beside: NativeObject = {}
         """Native fields that are written beside the next text."""
         self._grounding = Grounding()
-        self._chunks: list[Event] = []
         self._parts: list[NativeObject] = []
         self._tokens: tuple[TokenLogprob, ...] = ()
         self._held: ToolCall | None = None
         self._calls = 0
         self._native = False
         self._last: NativeObject = {}
-        self._first_usage: Usage | None = None
 
     # -- what a server calls
 
@@ -128,11 +123,7 @@ class GeminiWriter(FrontWriter):
         self._parts.append(part)
         content = {"role": ROLES["assistant"], "parts": [part]}
         candidate = {"content": content, "index": 0, **fields}
-        self._chunks.append({"candidates": [candidate], **self._frame})
-
-    def _take(self) -> Sequence[Event]:
-        chunks, self._chunks = self._chunks, []
-        return chunks
+        self._events.append({"candidates": [candidate], **self._frame})
 
     def _part(self, event: LLMEvent) -> ContentPart | None:
         """Return the part for *event*, with the ids that the client sees."""
@@ -303,21 +294,16 @@ class GeminiWriter(FrontWriter):
     def _on_stream_start(self, event: StreamStart) -> None:
         self._native = event.protocol == PROTOCOL_ID
         self._record.origin = self._begin_response(event)
-        self._first_usage = event.usage
         read = None if event.usage is None else event.usage.input_tokens
         counts = {} if read is None else {"promptTokenCount": read, "totalTokenCount": read}
         model = self._frame["modelVersion"] or event.model
         self._frame = {**self._frame, "usageMetadata": counts, "modelVersion": model}
 
     def _on_step_finish(self, event: StepFinish) -> None:
-        for ordered in self._order.end():
-            self._handle(ordered)
+        super()._on_step_finish(event)
         self._end_held(cut=event.finish_reason.reason == "length")
-        self.usage = event.usage
 
-    def _on_finish(self, event: Finish) -> None:
-        self._reported += event.diagnostics
-        self.usage = self.usage or event.usage or self._first_usage
+    def _end_response(self, event: Finish) -> None:
         word = finish_reason(event.finish_reason, native=self._native, called=self._calls > 0)
         if word is None:
             self._fail_by_reason(event)
@@ -344,10 +330,10 @@ class GeminiWriter(FrontWriter):
             **self._frame,
             "usageMetadata": usage_metadata(self.usage, native=self._native),
         }
-        self._chunks.append(self._last)
+        self._events.append(self._last)
 
     def _write_failure(self, error: LLMError) -> None:
-        self._chunks.append(dict(envelope(from_llm_error(error))))
+        self._events.append(dict(envelope(from_llm_error(error))))
 
 
 _NO_PARTS: Final = (Source, StepFinish, ErrorEvent)

@@ -38,13 +38,15 @@ fingerprint (`openai.lib.streaming.chat`)."""
 
 
 class ChunkWriter:
-    """Collects the chunks of one stream."""
+    """Adds chunks to the events of one stream."""
 
-    def __init__(self, info: ResponseIdentity, *, includes_usage: bool) -> None:
+    def __init__(
+        self, info: ResponseIdentity, events: list[Event], *, includes_usage: bool
+    ) -> None:
         self._info = info
+        self._events = events
         self._usage = {"usage": None} if includes_usage else {}
         self._frame: dict[str, Any] = {}
-        self._events: list[Event] = []
         self.model = info.model
         """The model's name in the completion."""
         self.fields: dict[str, JsonValue] = {}
@@ -92,11 +94,6 @@ class ChunkWriter:
     def fail(self, error: JsonObject) -> None:
         """Add the body of an error, which ends a stream."""
         self._events.append(dict(error))
-
-    def take(self) -> Sequence[Event]:
-        """Return the chunks since the last time."""
-        events, self._events = self._events, []
-        return events
 
 
 def usage_of(usage: Usage | None) -> JsonObject | None:

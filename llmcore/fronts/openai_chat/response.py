@@ -72,7 +72,7 @@ class ChatWriter(FrontWriter):
         self._created_at = info.created_at
         self._request = request
         self._parts = ResponseParts(info.id, upstream.sealer)
-        self._chunks = ChunkWriter(info, includes_usage=request.includes_usage)
+        self._chunks = ChunkWriter(info, self._events, includes_usage=request.includes_usage)
         self._calls = CallWriter(
             self._chunks,
             self._diagnostics,
@@ -95,8 +95,6 @@ class ChatWriter(FrontWriter):
         self._images: list[JsonObject] = []
         self._audio: JsonObject | None = None
         self._reason = ""
-        self._counted = False
-        """Whether the upstream counted the response itself."""
 
     # -- what a server calls
 
@@ -105,10 +103,7 @@ class ChatWriter(FrontWriter):
         if self._orders[field].live != ("text", event.id) or kind != "text":
             return None
         self._more_text(event, field)
-        return self._chunks.take()
-
-    def _take(self) -> Sequence[Event]:
-        return self._chunks.take()
+        return self._take()
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
@@ -257,7 +252,6 @@ class ChatWriter(FrontWriter):
     def _on_stream_start(self, event: StreamStart) -> None:
         self._parts.origin = self._begin_response(event)
         self._chunks.model = self._chunks.model or event.model
-        self.usage = event.usage
         if tier := tier_of(event.usage):
             self._chunks.fields["service_tier"] = tier
 
@@ -268,13 +262,9 @@ class ChatWriter(FrontWriter):
                     self._write_thinking(ordered)
                 else:
                     self._write_text(ordered, name)
-        self._counted = event.usage is not None
-        self.usage = event.usage or self.usage
+        super()._on_step_finish(event)
 
-    def _on_finish(self, event: Finish) -> None:
-        self._reported += event.diagnostics
-        if not self._counted:
-            self.usage = event.usage or self.usage
+    def _end_response(self, event: Finish) -> None:
         kind = finish_kind(event.finish_reason, called=bool(self._calls))
         if kind == "error":
             self._fail_by_reason(event)

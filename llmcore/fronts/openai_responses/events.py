@@ -26,9 +26,12 @@ from llmcore.schema.usage import Usage
 
 
 class EventWriter:
-    """Collects the events of one response, and the items that are done."""
+    """Adds to the events of one response, and collects the items that are done."""
 
-    def __init__(self, new_id: NewId, record: ResponseRecord, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, events: list[Event], new_id: NewId, record: ResponseRecord, diagnostics: Diagnostics
+    ) -> None:
+        self._events = events
         self.new_id = new_id
         self.record = record
         """The parts that the items represent."""
@@ -41,7 +44,6 @@ class EventWriter:
         """Items that are done, as the client saw them."""
         self.stored: list[dict[str, Any]] = []
         """The same with their sealed state, also where the client does not see it."""
-        self._events: list[Event] = []
 
     def write(self, type_: str, **fields: Any) -> None:
         """Add an event."""
@@ -53,11 +55,6 @@ class EventWriter:
         event["sequence_number"] = self.sequence
         self.sequence += 1
         self._events.append(event)
-
-    def take(self) -> list[Event]:
-        """Return the events since the last time."""
-        events, self._events = self._events, []
-        return events
 
     def item_added(self, item: dict[str, Any]) -> None:
         """Begin an item."""

@@ -63,7 +63,6 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.messages import Message
-from llmcore.schema.usage import Usage
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -82,13 +81,9 @@ class ResponsesWriter(FrontWriter):
         self._policy = upstream.policy
         self._sealer = upstream.sealer
         self._show_state = request.shows_state
-        self._record = ResponseRecord(
-            info.id,
-            upstream.sealer,
-            sealing=self._show_state or request.store,
-            keeps_calls=upstream.kept_state is not None,
-        )
-        self._writer = EventWriter(upstream.new_id, self._record, self._diagnostics)
+        sealing = self._show_state or request.store
+        self._record = ResponseRecord(info, upstream, sealing=sealing)
+        self._writer = EventWriter(self._events, upstream.new_id, self._record, self._diagnostics)
         self._summary = Summary() if request.compacts else None
         if self._summary is not None:
             self._before = self._summary.read
@@ -97,11 +92,9 @@ class ResponsesWriter(FrontWriter):
         self._input_text = ""
         self._provider = ""
         self._same_api = False
-        self._first_usage: Usage | None = None
         self._frame = ResponseFrame(info, request.echo)
         self._sources = Sources()
         self._begun = False
-        self._reason: FinishReason | None = None
         self.response: JsonObject = self._frame.response("in_progress", ())
         """The response object, which is complete once the terminal event is written."""
 
@@ -111,10 +104,7 @@ class ResponsesWriter(FrontWriter):
         """Return the events that begin the response, once its model is known."""
         if self._frame.model:
             self._begin()
-        return self._writer.take()
-
-    def _take(self) -> list[Event]:
-        return self._writer.take()
+        return self._take()
 
     def conversation(self) -> StoredConversation:
         """Return the conversation up to this response, to be kept under its id."""
@@ -351,7 +341,6 @@ class ResponsesWriter(FrontWriter):
     def _on_stream_start(self, event: StreamStart) -> None:
         self._provider = event.provider
         self._same_api = event.protocol == PROTOCOL_ID
-        self._first_usage = event.usage
         self._record.origin = self._begin_response(event)
         if not self._begun:
             self._frame.model = event.model
@@ -359,10 +348,7 @@ class ResponsesWriter(FrontWriter):
             self._begin()
 
     def _on_step_finish(self, event: StepFinish) -> None:
-        for ordered in self._order.end():
-            self._handle(ordered)
-        self._reason = event.finish_reason
-        self.usage = event.usage
+        super()._on_step_finish(event)
         if self._summary is not None:
             self._show_summary(self._summary.text)
         cut = self._incomplete(event.finish_reason)
@@ -382,10 +368,8 @@ class ResponsesWriter(FrontWriter):
         stored[-1] = {**stored[-1], **self._record.seal()}
         return True
 
-    def _on_finish(self, event: Finish) -> None:
-        self._reported += event.diagnostics
+    def _end_response(self, event: Finish) -> None:
         self._frame.finish(event, self._diagnostics, same_api=self._same_api)
-        self.usage = self.usage or event.usage or self._first_usage
         self._sources.note(self._diagnostics)
         reason = event.finish_reason
         incomplete = self._incomplete(reason)
