@@ -6,8 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from llmcore.schema.errors import LLMError
-from llmcore.schema.hints import CallHints, end_at_call, explained_error, with_call_hints
-from llmcore.tracebacks import remove_own_frames
+from llmcore.schema.hints import CallHints, explained_error, with_call_hints
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -32,13 +31,9 @@ def with_awaited_hints(positional: str = "", **instead: str) -> Callable[[_Funct
         async def awaited(*args: Any, **settings: Any) -> Any:
             try:
                 return await function(*args, **settings)
-            except LLMError as error:
-                remove_own_frames(error)
-                raise
-            except TypeError as error:
+            except (LLMError, TypeError) as error:
                 explained = explained_error(error, function, args, settings, hints)
                 if explained is None:
-                    end_at_call(error)
                     raise
                 raise explained from None
 

@@ -236,13 +236,9 @@ def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., 
     def called(*args: Any, **settings: Any) -> Any:
         try:
             return function(*args, **settings)
-        except LLMError as error:
-            remove_own_frames(error)
-            raise
-        except TypeError as error:
+        except (LLMError, TypeError) as error:
             explained = explained_error(error, function, args, settings, hints)
             if explained is None:
-                end_at_call(error)
                 raise
             raise explained from None
 
@@ -250,7 +246,7 @@ def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., 
 
 
 def explained_error(
-    error: TypeError,
+    error: LLMError | TypeError,
     function: Callable[..., Any],
     args: Sequence[object],
     settings: Mapping[str, object],
@@ -259,16 +255,18 @@ def explained_error(
     """Return what to raise in place of *error*, caught around a call of *function*.
 
     None if it was raised within the function, for another reason than an argument of another
-    library, or cannot be explained.
+    library, or cannot be explained: *error* itself is raised then, as `end_at_call` leaves it.
     """
     traceback = error.__traceback__
     is_within = traceback is None or traceback.tb_next is not None
-    if is_within and not any(name in hints.instead for name in settings):
-        return None
-    is_construction = function.__name__ == "__init__"
-    name = type(args[0]).__name__ if is_construction else function.__qualname__
-    text = _explanation(name, function, args, settings, hints)
-    return wrong_call(text) if text else None
+    foreign = any(name in hints.instead for name in settings)
+    if isinstance(error, TypeError) and (foreign or not is_within):
+        is_construction = function.__name__ == "__init__"
+        name = type(args[0]).__name__ if is_construction else function.__qualname__
+        if text := _explanation(name, function, args, settings, hints):
+            return wrong_call(text)
+    end_at_call(error)
+    return None
 
 
 def _explanation(
