@@ -28,8 +28,8 @@ from llmcore.protocols.anthropic_messages.names import (
     Block,
 )
 from llmcore.protocols.tools import CallIdRule
-from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
-from llmcore.schema.events import ToolCall, ToolResult
+from llmcore.schema.content import Citation, TextPart, ToolCallPart, ToolResultPart
+from llmcore.schema.events import Finish, ToolCall, ToolResult
 from llmcore.schema.json import (
     object_or_empty,
     objects,
@@ -126,6 +126,71 @@ def _code_result(call_id: str, result: ToolResult) -> Block:
         "content": [],
     }
     return {"type": _CODE_RESULT, "tool_use_id": call_id, "content": content}
+
+
+class FoundPages:
+    """The pages that a response is based on, and which of them its blocks have shown."""
+
+    def __init__(self) -> None:
+        self.searches = 0
+        """How many searches were shown."""
+        self._query = ""
+        self._pages: dict[str, Mapping[str, Any]] = {}
+        self._shown: set[str] = set()
+        self._cited: set[str] = set()
+
+    def add(self, url: str, title: str | None) -> None:
+        """Add a source of the response."""
+        self._pages[url] = {"url": url, "title": title}
+
+    def add_citations(self, citations: Iterable[Citation], written: Iterable[Block]) -> None:
+        """Add the pages that a text cites, and the citations that were *written* for them."""
+        urls = {str(citation.get("url")) for citation in written}
+        self._cited |= urls
+        if self.searches:
+            self._shown |= urls
+        for citation in citations:
+            if citation.url is not None and citation.url not in self._pages:
+                self.add(citation.url, citation.title)
+
+    def add_search(self, call: ToolCall) -> None:
+        """Add a search that was shown."""
+        self.searches += 1
+        self._query = self._query or next(iter(search_queries(call)), "")
+
+    def add_result(self, result: ToolResult) -> None:
+        """Add the pages of a result that was shown."""
+        pages = (*found_pages(result), object_or_empty(result.content))
+        self._shown |= {str(page.get("url")) for page in pages}
+
+    @property
+    def _unshown(self) -> list[Mapping[str, Any]]:
+        return [page for url, page in self._pages.items() if url not in self._shown]
+
+    @property
+    def uncited(self) -> list[str]:
+        """The addresses of pages that neither a search nor a citation has shown."""
+        urls = (str(page["url"]) for page in self._unshown)
+        return [url for url in urls if url not in self._cited]
+
+    def search(self, call_id: str, event: Finish) -> tuple[Block, Block] | None:
+        """Return a search and its result, the pages not shown so far; None if there are none."""
+        pages = self._unshown
+        if not pages:
+            return None
+        query = self._query or _grounding_query(event)
+        call = server_call(call_id, "web_search", {"query": query})
+        self.searches = self.searches or 1
+        return call, search_result(call["id"], pages)
+
+
+def _grounding_query(event: Finish) -> str:
+    """Return the first of Gemini's search queries; empty for other providers."""
+    for data in event.provider_metadata.values():
+        queries = object_or_empty(data.get("groundingMetadata")).get("webSearchQueries")
+        if isinstance(queries, list) and queries:
+            return str(queries[0])
+    return ""
 
 
 # -- read

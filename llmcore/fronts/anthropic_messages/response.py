@@ -27,6 +27,7 @@ from llmcore.fronts.anthropic_messages.blocks import (
     OpenThinking,
     OpenToolUse,
 )
+from llmcore.fronts.anthropic_messages.carrier import StateCarrier
 from llmcore.fronts.anthropic_messages.compaction import STOP_REASON, compaction_block
 from llmcore.fronts.anthropic_messages.content import write_citations
 from llmcore.fronts.anthropic_messages.errors import envelope
@@ -38,25 +39,22 @@ from llmcore.fronts.anthropic_messages.finish import (
     usage_fields,
 )
 from llmcore.fronts.anthropic_messages.hosted import (
+    FoundPages,
     hosted_call,
     hosted_result,
     read_hosted,
-    search_result,
-    server_call,
 )
 from llmcore.fronts.anthropic_messages.models import completed_by
 from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
-from llmcore.fronts.hosted_calls import found_pages, search_queries
-from llmcore.fronts.opaque_state import call_key, rest_key
+from llmcore.fronts.opaque_state import call_key
 from llmcore.fronts.response_record import ResponseRecord
-from llmcore.fronts.sealer import as_base64
 from llmcore.fronts.summaries import Summary
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.schema.changed import changed
-from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
+from llmcore.schema.content import TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
     File,
@@ -78,12 +76,6 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import JsonObject, object_or_empty, present, str_or_none
 
-_PLACE: Final = frozenset({"id", "part", "index"})
-"""Metadata that only states where a part was among the items of a response. OpenAI takes
-encrypted thinking back with the items after it alone; without thinking, the places can be left
-out."""
-_USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
-"""Values that a provider assumes for missing metadata."""
 _CUT: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
 """Finish reasons of an incomplete response."""
 
@@ -99,46 +91,25 @@ class MessagesWriter(FrontWriter):
         self._request = request
         self._blocks = BlockWriter(self._events)
         self._record = ResponseRecord(info, upstream)
+        self._state = StateCarrier(self._record)
         self._summary = Summary() if request.compacts else None
         if self._summary is not None:
             self._before = self._summary.read
-        self._hidden = False
-        """Whether there is unsealed state that the client's echo would not bring back."""
-        self._text_says_more = False
-        """Whether there is such state of texts alone, or of thoughts after them."""
-        self._in_place = False
-        """Whether thinking was shown that its provider takes only with the items after it."""
         self._block: OpenBlock | None = None
         self._text_start: TextStart | None = None
         self._ids: dict[str, str] = {}
         self._hosted: dict[str, Block] = {}
-        self._pages: dict[str, Mapping[str, Any]] = {}
-        self._shown_pages: set[str] = set()
-        self._query = ""
-        self._searched = 0
+        self._pages = FoundPages()
         self._refused = False
         self._start: StreamStart | None = None
         self._message: dict[str, Any] = {}
-        self._thought_at = 0
-        """The number of parts up to the last thinking."""
-        self._carried = False
-        """Whether a block without thinking carries state of the parts after it."""
-        self._called: list[str] = []
-        """The keys of the calls since the last thinking."""
-        self._sealed_rest: Mapping[str, str] = {}
-        """The state after the last thinking, which some clients leave out, by those calls."""
 
     # -- what the server reads
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the whole response, and that of its last block by a `rest_key`.
-
-        Some clients send no thinking back, and some no `redacted_thinking`.
-        """
-        if self.error is not None:
-            return {}
-        return {**self._record.sealed_calls(), **self._sealed_rest}
+        """The state of the response: some clients send no thinking back, or only a part of it."""
+        return {} if self.error is not None else self._state.sealed_calls()
 
     def whole(self) -> JsonObject:
         """Return the message, once the response has ended without an error."""
@@ -168,7 +139,7 @@ class MessagesWriter(FrontWriter):
             if is_explanation(self._text_start):
                 return
             self._text_start = None
-            if self._request.takes_state and (self._hidden or self._text_says_more):
+            if self._request.takes_state and (self._state.hidden or self._state.text_says_more):
                 self._write_state()
             self._open(OpenText(self._blocks.index))
         if isinstance(self._block, OpenText) and event.text:
@@ -179,22 +150,17 @@ class MessagesWriter(FrontWriter):
         self._refused = self._refused or event.refusal
         if start is not None or not isinstance(self._block, OpenText):
             if event.provider_metadata and not is_explanation(event):
-                self._record.show(self._record.part_of(event))
-                self._text_says_more = True
+                self._state.add_with_text(self._record.part_of(event))
             return
         path = f"content[{self._blocks.index}]"
         citations = write_citations(event.citations, self._diagnostics.at(path))
-        if self._searched:
-            self._shown_pages |= {str(citation.get("url")) for citation in citations}
-        for citation in event.citations:
-            if citation.url is not None:
-                self._pages.setdefault(citation.url, {"url": citation.url, "title": citation.title})
+        self._pages.add_citations(event.citations, citations)
         self._blocks.end_text(event.text, citations)
         self._block = None
         # a refusal comes back as text, and its citations as they are shown
         echoed = TextPart(event.text, citations=event.citations)
         native = event.provider_metadata
-        self._show(changed(echoed, provider_metadata=native) if native else echoed, echoed)
+        self._state.show(changed(echoed, provider_metadata=native) if native else echoed, echoed)
 
     # -- thinking
 
@@ -210,14 +176,11 @@ class MessagesWriter(FrontWriter):
         empty = not (event.text or event.signature or event.encrypted)
         if empty and not event.provider_metadata:
             return  # an item's id alone is enough for the provider that keeps the item
-        self._record.show(self._record.part_of(event))
-        self._in_place |= any(not _PLACE.isdisjoint(d) for d in event.provider_metadata.values())
+        self._state.add_thinking(self._record.part_of(event))
         if self._block is None and self._blocks.ends_with_text:
-            self._text_says_more = True
+            self._state.text_says_more = True
             return
-        state = self._seal()
-        self._called.clear()
-        self._thought_at, self._carried = self._record.count, False
+        state = self._state.seal_thinking()
         shown = event.text if self._request.shows_thinking else ""
         if isinstance(self._block, OpenThinking):
             self._blocks.end_thinking(shown, state)
@@ -262,10 +225,10 @@ class MessagesWriter(FrontWriter):
             return
         block, self._block = self._block, None
         read = ToolCallPart(block.id, event.name, self._blocks.end_tool_use(block, event))
-        self._called.append(call_key(read))
+        self._state.add_call(call_key(read))
         part = self._record.part_of(event)
         if isinstance(part, ToolCallPart):
-            self._show(changed(part, id=block.id), read)
+            self._state.show(changed(part, id=block.id), read)
 
     # -- tools that the provider runs
 
@@ -276,10 +239,9 @@ class MessagesWriter(FrontWriter):
             return
         self._hosted[event.id] = block
         if block["name"] == "web_search":
-            self._query = self._query or next(iter(search_queries(event)), "")
-            self._searched += 1
+            self._pages.add_search(event)
         self._blocks.server_call(block)
-        self._show(self._record.part_of(event), read_hosted(block, {}))
+        self._state.show(self._record.part_of(event), read_hosted(block, {}))
 
     def _on_tool_result(self, event: ToolResult) -> None:
         if not event.provider_executed:
@@ -289,16 +251,15 @@ class MessagesWriter(FrontWriter):
         if block is None:
             self._not_shown(f"what {event.name or 'a tool'} returned", event)
             return
-        fetched = object_or_empty(event.content)
-        self._shown_pages |= {str(page.get("url")) for page in (*found_pages(event), fetched)}
+        self._pages.add_result(event)
         self._blocks.whole(block)
         names = {} if call is None else {str(call["id"]): str(call["name"])}
-        self._show(self._record.part_of(event), read_hosted(block, names))
+        self._state.show(self._record.part_of(event), read_hosted(block, names))
 
     def _not_shown(self, what: str, event: LLMEvent) -> None:
         why = f"the API has no form for {what}; it stays in the conversation"
         self._diagnostics.at(f"content[{self._blocks.index}]").changed("content-not-shown", why)
-        self._show(self._record.part_of(event), None)
+        self._state.show(self._record.part_of(event), None)
 
     # -- events by themselves
 
@@ -312,13 +273,13 @@ class MessagesWriter(FrontWriter):
         native = object_or_empty(event.data)
         if event.provider == METADATA_KEY and str_or_none(native.get("type")) is not None:
             self._blocks.whole(native)
-            self._show(part, part)
+            self._state.show(part, part)
         else:
-            self._show(part, None)
+            self._state.show(part, None)
 
     def _on_source(self, event: Source) -> None:
         if event.url is not None and event.kind == "url":
-            self._pages[event.url] = {"url": event.url, "title": event.title}
+            self._pages.add(event.url, event.title)
 
     # -- sealed state
 
@@ -326,56 +287,28 @@ class MessagesWriter(FrontWriter):
         self._block = block
         self._blocks.write(block.start())
 
-    def _show(self, part: ContentPart | None, echoed: ContentPart | None) -> None:
-        """Add a part to the response; the client's echo of it is read as *echoed*."""
-        if part is None:
-            return
-        self._record.show(part, echoed)
-        if echoed is None:
-            self._hidden = True
-        elif part is not echoed and part != echoed:
-            same = changed(part, provider_metadata=echoed.provider_metadata) == echoed
-            if same and isinstance(part, TextPart):
-                self._text_says_more = self._text_says_more or self._says_more(part)
-            else:
-                self._hidden = self._hidden or not same or self._says_more(part)
-
-    def _says_more(self, part: ContentPart) -> bool:
-        """Return whether *part* has metadata that must be sent back to the provider."""
-        return any(
-            self._in_place if name in _PLACE else _USUAL.get(name) != value
-            for data in part.provider_metadata.values()
-            for name, value in data.items()
-        )
-
-    def _seal(self) -> str:
-        self._hidden = self._text_says_more = False
-        return as_base64(str(self._record.seal()["encrypted_content"]))
-
     def _write_state(self) -> None:
         """Write a block that carries the state of the parts since the last one that did."""
-        self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
-        self._carried = True
+        self._blocks.whole({"type": "redacted_thinking", "data": self._state.seal_apart()})
 
     def _carry_rest(self) -> None:
-        """Write the state of the last parts, and keep that of the calls since the last thinking.
+        """Write the state of the last parts.
 
         Claude Code takes the last block for its result, so that a text at the end stays the last
         one unless a file or a tool of the provider follows it. OpenAI and Google require state of
         the steps of a tool loop, not of texts that end one.
         """
-        if self._text_says_more and not (self._hidden or self._ids):
+        hidden, in_text = self._state.hidden, self._state.text_says_more
+        if in_text and not (hidden or self._ids):
             why = "a block after the text would carry it, and clients take the last block's text"
             self._diagnostics.at("content").dropped("opaque-data-dropped", why)
-        elif self._hidden or self._text_says_more:
+        elif hidden or in_text:
             if self._request.takes_state or self._ids:
                 self._write_state()
             else:
                 why = "thinking is off: no block carries what the upstream would need of this"
                 self._diagnostics.at("content").dropped("opaque-data-dropped", why)
-        if self._carried and self._called:
-            state = self._record.sealed_from(self._thought_at)
-            self._sealed_rest = dict.fromkeys(map(rest_key, self._called), state)
+        self._state.end()
 
     # -- the frame
 
@@ -410,26 +343,14 @@ class MessagesWriter(FrontWriter):
 
     def _show_found(self, event: Finish) -> None:
         """Show the cited pages as results of a search, unless a search has shown them."""
-        unshown = [page for url, page in self._pages.items() if url not in self._shown_pages]
-        if not unshown:
-            return
-        if not (self._request.searches or self._searched):
-            cited = self._cited()
-            for page in (page for page in unshown if page["url"] not in cited):
-                why = f"no text cites the source {page['url']}, and no search was asked for"
+        if not (self._request.searches or self._pages.searches):
+            for url in self._pages.uncited:
+                why = f"no text cites the source {url}, and no search was asked for"
                 self._diagnostics.at("content").dropped("source-dropped", why)
-            return
-        query = self._query or _grounding_query(event)
-        call = server_call(f"{self._info.id}_sources", "web_search", {"query": query})
-        self._blocks.server_call(call)
-        self._blocks.whole(search_result(call["id"], unshown))
-        self._searched = self._searched or 1
-
-    def _cited(self) -> set[str]:
-        texts = (block for block in self._blocks.content if block["type"] == "text")
-        return {
-            str(citation.get("url")) for block in texts for citation in block.get("citations") or ()
-        }
+        elif shown := self._pages.search(f"{self._info.id}_sources", event):
+            call, result = shown
+            self._blocks.server_call(call)
+            self._blocks.whole(result)
 
     def _end(self, reason: FinishReason, event: Finish) -> None:
         native = event.provider_metadata.get(METADATA_KEY, {})
@@ -440,7 +361,7 @@ class MessagesWriter(FrontWriter):
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
             self._diagnostics.at("stop_reason").noted("finish-reason", why)
-        usage = usage_fields(self.usage, self._start, searches=self._searched)
+        usage = usage_fields(self.usage, self._start, searches=self._pages.searches)
         extras, outer = container_fields(native)
         begun = present({"diagnostics": native.get("diagnostics")})
         usage_of_all = {**self._message["usage"], **usage}
@@ -460,12 +381,3 @@ class MessagesWriter(FrontWriter):
     def _write_failure(self, error: LLMError) -> None:
         failure = evolve(from_llm_error(error), request_id=self._info.request_id)
         self._blocks.write(dict(envelope(failure)))
-
-
-def _grounding_query(event: Finish) -> str:
-    """Return Gemini's search queries; empty for other providers."""
-    for data in event.provider_metadata.values():
-        queries = object_or_empty(data.get("groundingMetadata")).get("webSearchQueries")
-        if isinstance(queries, list) and queries:
-            return str(queries[0])
-    return ""
