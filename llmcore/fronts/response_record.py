@@ -1,6 +1,6 @@
 """The parts of one response: what the client sees of them, and what is sealed for it to carry."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from attrs import evolve
@@ -49,19 +49,20 @@ class ResponseRecord:
         self.compares = sealing or upstream.kept_state is not None
         """Whether its state is sealed. Only then it matters how a client reads its parts."""
         self._parts: list[ContentPart] = []
-        self._shown: list[ShownPart] = []
-        self._unsealed: list[ShownPart] = []
-        self._needs_state = False
-        """Whether the client's echo of one of them would lose something."""
+        self.shown: list[ShownPart] = []
+        """The parts as they were added, if its state is sealed."""
+        self._sealed = 0
+        """How many of them are sealed."""
+        self.needs_opaque_item = False
+        """Whether something is still to be sealed that a client's echo would not bring back."""
 
     def add(self, shown: ShownPart) -> None:
         """Add the next parts."""
         self._parts.extend(shown.parts)
         if self.compares:
-            self._shown.append(shown)
+            self.shown.append(shown)
         if self._sealing:
-            self._unsealed.append(shown)
-            self._needs_state = self._needs_state or needs_state(shown)
+            self.needs_opaque_item = self.needs_opaque_item or needs_state(shown)
 
     def show(self, part: ContentPart | None, as_read_by_client: ContentPart | None = None) -> None:
         """Add one part that the client sees as *as_read_by_client*, or not at all."""
@@ -77,39 +78,31 @@ class ResponseRecord:
         """The response as a message."""
         return Message.assistant(tuple(self._parts), origin=self.origin)
 
-    @property
-    def count(self) -> int:
-        """How many times parts were added."""
-        return len(self._shown)
-
-    @property
-    def needs_opaque_item(self) -> bool:
-        """Whether something is still to be sealed that a client's echo would not bring back."""
-        return self._needs_state
-
     def seal(self) -> Mapping[str, Any]:
         """Return `encrypted_content` for all that is not sealed yet; empty if it is not kept."""
         if not self._sealing:
             return {}
-        unsealed, self._unsealed, self._needs_state = self._unsealed, [], False
-        return {"encrypted_content": self._sealed(unsealed)}
+        start, self._sealed = self._sealed, len(self.shown)
+        self.needs_opaque_item = False
+        return {"encrypted_content": self.sealed_from(start)}
 
-    def sealed_from(self, start: int) -> str:
-        """Return the state of the parts that were added once `count` was *start*."""
-        return self._sealed(self._shown[start:])
+    def sealed_from(self, start: int, *, after: int = 0) -> str:
+        """Return the state of `shown` from *start* on; see `sealed_state` for *after*."""
+        return sealed_state(
+            self.shown[start:],
+            origin=self.origin,
+            response_id=self._response_id,
+            sealer=self._sealer,
+            after=after,
+        )
 
-    def sealed_calls(self) -> Mapping[str, str]:
-        """Return the state of the whole response by the `call_key` of each call, for a server.
+    def sealed_calls(self, key: Callable[[ToolCallPart], str] = call_key) -> Mapping[str, str]:
+        """Return the state of the whole response by the *key* of each call, for a server.
 
         Empty if the calls and texts that the client sends back are all of the response.
         """
-        seen = (shown.as_read_by_client for shown in self._shown)
-        calls = [call_key(part) for part in seen if isinstance(part, ToolCallPart)]
-        if not calls or not any(map(needs_state, self._shown)):
+        seen = (shown.as_read_by_client for shown in self.shown)
+        calls = [key(part) for part in seen if isinstance(part, ToolCallPart)]
+        if not calls or not any(map(needs_state, self.shown)):
             return {}
-        return dict.fromkeys(calls, self._sealed(self._shown))
-
-    def _sealed(self, shown: Iterable[ShownPart]) -> str:
-        return sealed_state(
-            shown, origin=self.origin, response_id=self._response_id, sealer=self._sealer
-        )
+        return dict.fromkeys(calls, self.sealed_from(0))

@@ -83,7 +83,7 @@ class StateCarrier:
     def seal_thinking(self) -> str:
         """Return the state of all parts that are not sealed yet, for a block of thinking."""
         self._called.clear()
-        self._thought_at, self._carried = self.record.count, False
+        self._thought_at, self._carried = len(self.record.shown), False
         return self._seal()
 
     def seal_apart(self) -> str:

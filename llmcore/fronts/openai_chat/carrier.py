@@ -28,11 +28,10 @@ from llmcore.fronts.opaque_state import (
     needs_state,
     part_key,
     restore,
-    sealed_state,
 )
 from llmcore.fronts.openai_chat.chunks import ChunkWriter
 from llmcore.fronts.policy import ChatReasoning
-from llmcore.fronts.response_record import NO_ORIGIN
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.sealer import PREFIX, Sealer, seal_in
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import (
@@ -86,17 +85,15 @@ def _seen_text(part: TextPart | RefusalPart) -> ContentPart:
 
 
 class ResponseParts:
-    """The parts of one response in the order they began, and which of them are sealed.
+    """Puts the parts of one response in the order in which they began, and seals them in turn.
 
     A private builder that lives as long as the response.
     """
 
-    def __init__(self, response_id: str, sealer: Sealer) -> None:
-        self.origin = NO_ORIGIN
-        self._response_id = response_id
-        self._sealer = sealer
+    def __init__(self, record: ResponseRecord) -> None:
+        self.record = record
+        """The parts that no open segment precedes."""
         self._begun: dict[Key, ShownPart | None] = {}
-        self._whole: list[ShownPart] = []
         self._sealed = 0
 
     def begin(self, key: Key) -> None:
@@ -105,7 +102,7 @@ class ResponseParts:
 
     def add(self, part: ContentPart | None) -> None:
         """Add a part that arrives complete."""
-        self.end(("whole", str(len(self._whole) + len(self._begun))), part)
+        self.end(("whole", str(len(self.record.shown) + len(self._begun))), part)
 
     def end(self, key: Key, part: ContentPart | None) -> None:
         """Put *part* into its place; None removes a segment without content."""
@@ -116,44 +113,21 @@ class ResponseParts:
         self._advance()
 
     def _advance(self) -> None:
-        """Move parts that no open segment precedes into the response."""
+        """Move parts that no open segment precedes into the record."""
         for key, shown in list(self._begun.items()):
             if shown is None:
                 return
-            self._whole.append(shown)
+            self.record.add(shown)
             del self._begun[key]
-
-    @property
-    def calls(self) -> tuple[str, ...]:
-        """The ids of the calls that the client is to run."""
-        return tuple(
-            part.id
-            for shown in self._whole
-            for part in shown.parts
-            if isinstance(part, ToolCallPart) and not part.provider_executed
-        )
 
     def seal(self) -> str | None:
         """Return the recipe of all unsealed parts; None if the client's echo is enough."""
-        parts = self._whole[self._sealed :]
+        parts = self.record.shown[self._sealed :]
         thinks = any(isinstance(shown.parts[0], ReasoningPart) for shown in parts)
         if not any(map(_needs_state, parts)) and _in_order(parts) and not (self._sealed and thinks):
             return None  # beside sealed thinking, none is read from what the client shows
-        after, self._sealed = self._sealed, len(self._whole)
-        return self._recipe(parts, after)
-
-    def whole(self) -> str | None:
-        """Return the recipe of the whole response; None if an echo of texts and calls is enough."""
-        return self._recipe(self._whole) if any(map(needs_state, self._whole)) else None
-
-    def _recipe(self, parts: Sequence[ShownPart], after: int = 0) -> str:
-        return sealed_state(
-            parts,
-            origin=self.origin,
-            response_id=self._response_id,
-            sealer=self._sealer,
-            after=after,
-        )
+        after, self._sealed = self._sealed, len(self.record.shown)
+        return self.record.sealed_from(after, after=after)
 
 
 _ORDER: Final = (ReasoningPart, TextPart, RefusalPart, ImagePart, ToolCallPart)

@@ -25,7 +25,7 @@ from llmcore.fronts.openai_chat.content import (
 )
 from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_forms import envelope, service_tier, tier_of
-from llmcore.fronts.response_record import shown_part
+from llmcore.fronts.response_record import ResponseRecord, shown_part
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.schema.content import ContentPart, ToolCallPart
@@ -71,7 +71,8 @@ class ChatWriter(FrontWriter):
         super().__init__(request)
         self._created_at = info.created_at
         self._request = request
-        self._parts = ResponseParts(info.id, upstream.sealer)
+        self._record = ResponseRecord(info, upstream)
+        self._parts = ResponseParts(self._record)
         self._chunks = ChunkWriter(info, self._events, includes_usage=request.includes_usage)
         self._calls = CallWriter(
             self._chunks,
@@ -109,12 +110,9 @@ class ChatWriter(FrontWriter):
     def sealed_calls(self) -> Mapping[str, str]:
         """The state of the response by the id of each of its calls, for a server to keep.
 
-        Clients that drop what they do not know send the ids back and not the state:
-        `Upstream.kept_state` restores it. Empty if texts and calls are all of the response.
+        Clients that drop what they do not know send the ids back and not the state.
         """
-        calls = self._parts.calls
-        sealed = self._parts.whole() if calls else None
-        return {} if sealed is None else dict.fromkeys(calls, sealed)
+        return self._record.sealed_calls(key=lambda call: call.id)
 
     def whole(self) -> JsonObject:
         """Return the completion, once the response has ended without an error."""
@@ -250,7 +248,7 @@ class ChatWriter(FrontWriter):
     # -- the frame
 
     def _on_stream_start(self, event: StreamStart) -> None:
-        self._parts.origin = self._begin_response(event)
+        self._record.origin = self._begin_response(event)
         self._chunks.model = self._chunks.model or event.model
         if tier := tier_of(event.usage):
             self._chunks.fields["service_tier"] = tier
