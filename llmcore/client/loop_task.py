@@ -185,19 +185,26 @@ class SideTasks:
             scope.cancel()
 
 
+def running_loop() -> Any:
+    """Return the running event loop, or trio's token for it."""
+    if sniffio.current_async_library() == "trio":
+        import trio
+
+        return trio.lowlevel.current_trio_token()
+    import asyncio
+
+    return asyncio.get_running_loop()
+
+
 def loop_caller() -> Callable[[Callable[[], object]], object]:
     """Return a function that schedules a call on the running event loop, asyncio's or trio's.
 
     It can be called from any thread and in signal handlers; it raises RuntimeError after the loop
     has ended.
     """
-    if sniffio.current_async_library() == "trio":
-        import trio
-
-        return trio.lowlevel.current_trio_token().run_sync_soon
-    import asyncio
-
-    return asyncio.get_running_loop().call_soon_threadsafe
+    loop = running_loop()
+    call: Any = getattr(loop, "run_sync_soon", None) or loop.call_soon_threadsafe
+    return call  # type: ignore[no-any-return]
 
 
 def new_scope(deadline: float = math.inf, *, shield: bool = False) -> anyio.CancelScope:

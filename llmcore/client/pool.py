@@ -13,7 +13,7 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar
 
-import sniffio
+from llmcore.client.loop_task import running_loop
 
 _T = TypeVar("_T")
 
@@ -28,7 +28,7 @@ class PerLoop(Generic[_T]):
 
     async def get(self) -> _T:
         """Return the value of this event loop."""
-        loop = _running_loop()
+        loop = running_loop()
         lease = self._leases.get(loop)
         if lease is None:
             _forget_closed_loops()
@@ -39,7 +39,7 @@ class PerLoop(Generic[_T]):
 
     async def aclose(self) -> None:
         """Close the value of this event loop; other loops close theirs."""
-        lease = self._leases.pop(_running_loop(), None)
+        lease = self._leases.pop(running_loop(), None)
         if lease is not None:
             await lease[1].aclose()
 
@@ -88,14 +88,3 @@ def _forget_closed_loops() -> None:
         closed = getattr(loop, "is_closed", None)
         if closed is not None and closed():
             _alive.pop(key, None)
-
-
-def _running_loop() -> object:
-    """Return the running event loop, or trio's token for it."""
-    if sniffio.current_async_library() == "trio":
-        import trio
-
-        return trio.lowlevel.current_trio_token()
-    import asyncio
-
-    return asyncio.get_running_loop()
