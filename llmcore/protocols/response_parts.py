@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from llmcore.protocols.claude_tools import Names
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.changed import changed
@@ -133,6 +134,11 @@ def truncated(sign: str) -> ErrorEvent:
     """Return the end of a stream in which *sign*, the mark of a complete response, did not come."""
     message = f"the stream ended before the response was complete (no {sign} came)"
     return ErrorEvent(StreamError(message))
+
+
+def server_error(context: StreamContext, body: JsonValue) -> ErrorEvent:
+    """Return the end of a stream in which the server sent the error *body*."""
+    return ErrorEvent(error_from_body(provider=context.provider, body=body))
 
 
 def until_error(events: Events) -> Events:

@@ -66,9 +66,14 @@ from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, close_block, end_format_call, last_opened, replace_block
 from llmcore.protocols.claude_tools import own_properties
 from llmcore.protocols.failures.error_body import has_error_fields
-from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
-from llmcore.protocols.response_parts import Events, empty_response, stream_context, truncated
+from llmcore.protocols.response_parts import (
+    Events,
+    empty_response,
+    server_error,
+    stream_context,
+    truncated,
+)
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
@@ -150,7 +155,7 @@ def step(state: MessagesState, event: Event) -> Step:
     kind = event.get("type")
     handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
     if handler is None and _is_error(event):
-        return state, (_error(state, event),)
+        return state, (server_error(state.context, event),)
     if handler is None:
         unknown = ProviderEvent(METADATA_KEY, event)
         if state.started:
@@ -166,10 +171,6 @@ def _is_error(event: Event) -> bool:
     if event.get("error") or "error" in (event.get("type"), event.get("object")):
         return True
     return event.get("type") is None and has_error_fields(event)
-
-
-def _error(state: MessagesState, event: Event) -> ErrorEvent:
-    return ErrorEvent(error_from_body(provider=state.context.provider or None, body=event))
 
 
 def _fault(message: str, event: Event) -> ErrorEvent:
@@ -368,7 +369,7 @@ def whole(
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     if document.get("error") or ("content" not in document and _is_error(document)):
-        return (_error(start, document),)
+        return (server_error(start.context, document),)
     if "content" not in document:
         return (empty_response("holds no content", document),)
     events: Events = []

@@ -43,9 +43,14 @@ from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, keep_delta
 from llmcore.protocols.blocks import Block, last_opened, open_block
 from llmcore.protocols.claude_tools import own_properties
-from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import FastReader, Frame
-from llmcore.protocols.response_parts import Events, empty_response, stream_context, truncated
+from llmcore.protocols.response_parts import (
+    Events,
+    empty_response,
+    server_error,
+    stream_context,
+    truncated,
+)
 from llmcore.schema import json
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
 from llmcore.schema.json import (
@@ -131,7 +136,7 @@ def step(state: ConverseState, event: Event) -> Step:
 def _fault(state: ConverseState, name: str, data: NativeObject) -> ErrorEvent:
     kind = name.partition(":")[2]
     body = {"__type": kind, **data} if kind else data
-    return ErrorEvent(error_from_body(provider=state.context.provider or None, body=body))
+    return server_error(state.context, body)
 
 
 def _start(state: ConverseState, events: Events) -> ConverseState:

@@ -85,7 +85,7 @@ def error_from_body(
     facts = evolve(facts, message=message)
     error = _kind(facts, _status(facts, status))(
         message,
-        provider=provider,
+        provider=provider or None,
         status_code=facts.status if status is None else status,
         error_code=facts.code,
         retry_after=_wait_s(names, body, facts),

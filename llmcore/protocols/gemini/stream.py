@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import has_error_fields
-from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
     end_call,
     on_code,
@@ -59,6 +58,7 @@ from llmcore.protocols.response_parts import (
     Events,
     empty_response,
     finish_events,
+    server_error,
     stream_context,
     truncated,
 )
@@ -129,7 +129,7 @@ def step(state: GeminiState, event: Event) -> Step:
     events: Events = []
     for chunk in event if isinstance(event, list) else (event,):
         if _is_error(chunk):
-            events.append(_error(state, chunk))
+            events.append(server_error(state.info.context, chunk))
             break
         state = _on_chunk(state, chunk, events)
     return state, events
@@ -152,10 +152,6 @@ def _is_error(chunk: NativeObject) -> bool:
     if chunk.get("candidates") or "promptFeedback" in chunk or "usageMetadata" in chunk:
         return False
     return has_error_fields(chunk)
-
-
-def _error(state: GeminiState, chunk: NativeObject) -> ErrorEvent:
-    return ErrorEvent(error_from_body(provider=state.info.context.provider or None, body=chunk))
 
 
 def _on_candidate(state: GeminiState, candidate: NativeObject, events: Events) -> GeminiState:

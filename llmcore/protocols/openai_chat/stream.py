@@ -22,7 +22,6 @@ from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import foreign_document, has_error_fields, states_failure
-from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
     begin_named,
     end_calls,
@@ -81,6 +80,7 @@ from llmcore.protocols.response_parts import (
     Events,
     empty_response,
     finish_events,
+    server_error,
     truncated,
     until_error,
 )
@@ -173,7 +173,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
     if _is_error(chunk):
-        return state, (_error(state, chunk),)
+        return state, (server_error(state.context, chunk),)
     events: Events = []
     state = on_start(state, chunk, events)
     choices = objects(chunk.get("choices"))
@@ -182,7 +182,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     only = len(choices) == 1 and not state.context.several_choices
     for choice in choices:
         if choice.get("error"):
-            return state, (*events, _error(state, choice))
+            return state, (*events, server_error(state.context, choice))
         if only or number_of(choice) == state.choice or is_rest(state, choice, choices[0]):
             state = _on_choice(state, choice, events)
         else:
@@ -190,7 +190,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     state = announce_pages(state, chunk, PAGES_BESIDE_CHOICES, events)
     stopped = object_or_empty(chunk.get("x_groq")).get("error")
     if stopped:  # Groq's reason why it ends the stream early
-        events.append(_error(state, {"error": stopped}))
+        events.append(server_error(state.context, {"error": stopped}))
     return on_info(state, chunk), until_error(events)
 
 
@@ -201,10 +201,6 @@ def _is_error(chunk: NativeObject) -> bool:
     if chunk.get("choices") or chunk.get("usage"):
         return False
     return has_error_fields(chunk)
-
-
-def _error(state: ChatState, holder: NativeObject) -> ErrorEvent:
-    return ErrorEvent(error_from_body(provider=state.context.provider or None, body=holder))
 
 
 def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatState:
@@ -342,7 +338,7 @@ def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEve
     if foreign is not None:
         return ErrorEvent(foreign)
     if _is_error(document):
-        return _error(state, document)
+        return server_error(state.context, document)
     return empty_response("has no choices", document)
 
 

@@ -195,7 +195,7 @@ def fail_response(state: ResponsesState, response: NativeObject, events: Events)
         )
     else:
         body = response.get("error") or {"message": "the response failed without an error"}
-        error = error_from_body(provider=state.context.provider or None, body={"error": body})
+        error = error_from_body(provider=state.context.provider, body={"error": body})
     return fail(state, error, events)
 
 

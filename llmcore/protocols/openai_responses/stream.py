@@ -178,7 +178,7 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
     type_ = event.get("type")
     bare = type_ is None and _is_error(event)
     if type_ == "error" or event.get("object") == "error" or bare:
-        error = error_from_body(provider=state.context.provider or None, body=event)
+        error = error_from_body(provider=state.context.provider, body=event)
         return fail(state, error, events), events
     handler = _HANDLERS.get(type_) if isinstance(type_, str) else None
     if handler is None and not state.info.started and not is_own(event):
@@ -395,7 +395,7 @@ def whole(
 
 def _error_without_output(document: NativeObject, request: LLMRequest) -> LLMError:
     if document.get("error") or _is_error(document):
-        return error_from_body(provider=request.provider_id or None, body=document)
+        return error_from_body(provider=request.provider_id, body=document)
     no_output = StreamError("the response has no output", raw=document)
     return foreign_document(document, API_NAME) or no_output
 
