@@ -22,6 +22,7 @@ from llmcore.cli.chat_input import EndOfChat, LineReader, echo_off, line_reader
 from llmcore.cli.conversation import new_name, open_conversation, open_store
 from llmcore.cli.failures import explain
 from llmcore.cli.markdown_printer import ChatPrinter
+from llmcore.cli.printing import dollars
 from llmcore.cli.program import note, say
 from llmcore.cli.request_options import Options, make_client, model_of
 from llmcore.client.environment import provider_over
@@ -223,7 +224,7 @@ class Chat:
         known = [cost for cost in self._cost if cost is not None]
         unknown = len(self._cost) - len(known)
         facts = [f"{self._tokens[0]} tokens in", f"{self._tokens[1]} out"]
-        facts += [f"${sum(known):.6f}"] if known or not unknown else []
+        facts += [dollars(sum(known))] if known or not unknown else []
         facts += [f"unknown cost of {unknown} response{'s'[: unknown > 1]}"] if unknown else []
         say(", ".join(facts))
 

@@ -105,10 +105,10 @@ def parser_of(
         parser.print_help(sys.stderr)
         parser.exit(2)
     if chosen == "help":  # which `--help` is the option for
-        named = list(words[1:2])
+        named = [word for word in words[words.index("help") + 1 :] if not word.startswith("-")]
         if named and named[0] not in commands:
             parser.error(_no_command(named[0], commands, instead))
-        parser_with_options(prog, about, commands, set(named)).parse_args([*named, "--help"])
+        parser_with_options(prog, about, commands, set(named[:1])).parse_args([*named, "--help"])
     if chosen is None and words[0] not in parser.options():
         parser.error(f"unrecognized arguments: {words[0]}")
     if chosen is not None and chosen not in commands:

@@ -50,6 +50,12 @@ def _mapping(value: object) -> dict[str, object]:
     return dict(value) if isinstance(value, dict) else {}
 
 
+def _shows_colour(out: TextIO) -> bool:
+    """Return whether *out* is a terminal that takes escapes for colour, and the user wants them."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return out.isatty() and not is_plain
+
+
 class TextPrinter:
     """Prints the response's text, reasoning dimmed; diagnostics, usage and cost go to stderr."""
 
@@ -57,7 +63,7 @@ class TextPrinter:
         self._out = out
         self._quiet = quiet
         self._streamed = streamed
-        self._colour = out.isatty() and not os.environ.get("NO_COLOR")
+        self._colour = _shows_colour(out)
         self._started = time.monotonic()
         self._first: float | None = None
 
@@ -129,11 +135,16 @@ class TextPrinter:
 
     def _remark(self, text: str) -> None:
         """Print *text* to stderr, dimmed in a terminal."""
-        if sys.stderr.isatty() and not os.environ.get("NO_COLOR") and not self._quiet:
+        if _shows_colour(sys.stderr) and not self._quiet:
             with suppress(OSError):
                 print(f"{_DIM}{printable(text)}{_PLAIN}", file=sys.stderr)
         else:
             self._note(text)
+
+
+def dollars(cost: float) -> str:
+    """Return *cost*, in US dollars, as text."""
+    return f"${cost:.6f}" if cost else "$0"
 
 
 _AT_ONCE: Final = 0.05
@@ -156,7 +167,7 @@ def describe(usage: Usage, cost: float | None, started: float, first: float | No
     if usage.cache_read_tokens:
         facts.append(f"{usage.cache_read_tokens} from the cache")
     if cost is not None:
-        facts.append(f"${cost:.6f}")
+        facts.append(dollars(cost))
     if first is not None and usage.output_tokens and now - first > _AT_ONCE:
         facts.append(f"{usage.output_tokens / (now - first):.0f} tokens/s")
         facts.append(f"first after {first - started:.1f} s")

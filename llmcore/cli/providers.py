@@ -62,5 +62,7 @@ def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
         return f"configured by the login in {login}"
     if not entry.switches:
         return "needs nothing: --local" if entry.id == "local" else "needs no key"
+    if not entry.needs_key:
+        return f"at its usual address, or set {' or '.join(entry.switches)}"
     advice = f"set {' or '.join(entry.switches)}"
     return advice if entry.login is None else f"{advice}, or run `{entry.login}`"

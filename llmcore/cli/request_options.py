@@ -9,6 +9,7 @@ import os
 import re
 import sys
 
+from llmcore.catalog import get_model_info
 from llmcore.catalog.model_names import PROVIDER_ALIASES
 from llmcore.cli.attachments import attachment, schema_of, user_object
 from llmcore.cli.failures import UsageError
@@ -28,13 +29,14 @@ from llmcore.schema.hints import shown_kind
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Failure
 
 _NO_PROVIDER = f"""no provider is configured. Either
   - set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (`llmcore providers` lists them all), or
   - store one: llmcore keys set openai, or
   - run the small model that comes with llmcore, without any key:
       {install_extra("local")} && llmcore local install
-      llmcore ask --local "..." """
+      llmcore ask --local 'Why is the sky blue?'"""
 
 
 def make_client() -> Client:
@@ -151,7 +153,8 @@ def stdin_text() -> str:
         text.encode()  # a lone surrogate represents an undecodable byte
     except UnicodeError as error:
         message = (
-            f"stdin is not {sys.stdin.encoding} text: convert it first, for example with iconv"
+            f"stdin is not {sys.stdin.encoding} text: attach a file, such as an image, with -a -, "
+            "or convert the text first, for example with iconv"
         )
         raise InvalidRequestError(message, cause=error) from error
     return text.strip()
@@ -175,14 +178,20 @@ def model_of(
         )
     provider = named if named in client.providers else split_api(named)[0]
     provider = PROVIDER_ALIASES.get(provider, provider)
+    is_local_offered = local is not None
     if colon and provider not in client.providers:
-        facade = _unconfigured(provider, client, local=local is not None, keyless=keyless)
+        facade = _unconfigured(provider, client, local=is_local_offered, keyless=keyless)
         client = Client(providers={provider: facade}, environ=client.environ)
-    if not client.providers:
+    known = get_model_info(name) if name and not colon else None
+    if not client.providers and known is None:
         raise ConfigurationError(_NO_PROVIDER)
     if not name:
         raise no_model(client)
-    return client.resolve(LLMRequest(model=name, messages=())).unwrap()
+    resolved = client.resolve(LLMRequest(model=name, messages=()))
+    if isinstance(resolved, Failure) and known and (keyless or not client.providers):
+        maker = _unconfigured(known.provider, client, local=is_local_offered, keyless=keyless)
+        return maker.model(name)
+    return resolved.unwrap()
 
 
 def no_model(client: Client) -> ConfigurationError:

@@ -18,11 +18,12 @@ import pytest
 from llmcore.cli import main, openbridge
 from llmcore.cli.commands import COMMANDS, Commands, parser_with_options
 from llmcore.cli.failures import EXIT_CODES, exit_code, explain
-from llmcore.cli.printing import describe
+from llmcore.cli.printing import TextPrinter, describe
 from llmcore.client.client import Client
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import AbortError, AuthenticationError, RateLimitError, error_types
+from llmcore.schema.events import ReasoningDelta
 from llmcore.schema.usage import Usage
 from llmcore.version import VERSION
 from tests.support.programs.packages import without
@@ -105,6 +106,30 @@ def test_the_speed_is_that_of_a_response_that_arrives_over_time(
 
     assert ("tokens/s" in text) == bool(shown)
     assert shown in text
+
+
+@pytest.mark.parametrize(("cost", "shown"), [(0.0, ", $0, "), (0.00042, ", $0.000420, ")])
+def test_a_response_without_a_price_costs_zero_dollars(cost: float, shown: str) -> None:
+    assert shown in describe(Usage(output_tokens=10), cost, started=0.0, first=None)
+
+
+@pytest.mark.parametrize(
+    ("variable", "dimmed"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_reasoning_is_dimmed_where_the_terminal_takes_colours(
+    monkeypatch: pytest.MonkeyPatch, variable: dict[str, str], *, dimmed: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variable.items():
+        monkeypatch.setenv(name, value)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+
+    printer = TextPrinter(terminal, quiet=False, streamed=True)
+    printer.show(ReasoningDelta("r", "Hm."))
+
+    assert ("\x1b[2mHm." in terminal.getvalue()) == dimmed
 
 
 @pytest.mark.parametrize(("estimated", "shown"), [(True, "about 7 of"), (False, ", 7 of")])
@@ -220,6 +245,32 @@ def test_without_a_terminal_the_error_names_the_argument(
     assert main(["ask", "Hi"]) == 9
     assert "OPENAI_API_KEY" in (message := capsys.readouterr().err)
     assert "--local" in message
+
+
+def test_an_id_alone_without_any_provider_names_the_maker(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("VLLM_BASE_URL")
+
+    assert main(["ask", "-m", "claude-sonnet-4-5", "Hi"]) == 9
+    assert "provider 'anthropic' is not configured: set ANTHROPIC" in capsys.readouterr().err
+    assert main(["ask", "-m", "unheard-of", "Hi"]) == 9
+    assert "no provider is configured" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("configured", [{}, {"ANTHROPIC_API_KEY": "k"}])
+def test_an_id_alone_is_prepared_for_its_maker_without_a_key(
+    server: Loopback,
+    configured: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("VLLM_BASE_URL")
+    for name, value in configured.items():
+        monkeypatch.setenv(name, value)
+
+    assert main(["prepare", "-m", "gpt-5.2", "Hi"]) == 0
+    assert "https://api.openai.com/v1/responses" in capsys.readouterr().out
 
 
 def test_no_model_lists_who_is_configured(
@@ -439,6 +490,7 @@ def test_stdin_that_is_not_text_is_refused(server: Loopback) -> None:
         )
         assert done.returncode == 5
         assert b"iconv" in done.stderr
+        assert b"with -a -" in done.stderr
         assert b"Traceback" not in done.stderr
     assert server.received == []
 
@@ -454,6 +506,7 @@ def test_providers_shows_who_is_configured(
     assert "VLLM_BASE_URL" in lines["vllm"]
     assert lines["openai"].startswith(" ")
     assert "OPENAI_API_KEY" in lines["openai"]
+    assert lines["ollama"].split(maxsplit=1)[1] == "at its usual address, or set OLLAMA_BASE_URL"
 
     assert main(["providers", "--json"]) == 0
     facts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -608,6 +661,9 @@ def test_misspelled_option_is_refused_with_the_nearest(
     [
         (main, ["help"], "list known models"),
         (main, ["help", "models"], "usage: llmcore models"),
+        (main, ["help", "keys", "set"], "usage: llmcore keys set"),
+        (main, ["help", "--help"], "list known models"),
+        (main, ["--help", "help"], "list known models"),
         (openbridge.main, ["help", "serve"], "usage: openbridge serve"),
     ],
 )
