@@ -394,6 +394,7 @@ WRONG_NAMES = {
     "llmcore.stream(MODEL, 'Hi').usage": r"result\(\)",
     "sync.Conversation().ask": "chat.generate",
     "Conversation().history": "`.messages`",
+    "Conversation().cost": r"add up `.cost` or `.total_usage` of the results",
     "Conversation().clear": r"begin another: Conversation\(\)",
     "Conversation().save": r"Conversation.open\(path, run_id\)",
     # of modules

@@ -54,6 +54,9 @@ with_conversation_hints: Final = with_hints(
     generate_object="call generate_object(model, messages=[*chat.messages, ...], schema=...)",
     **dict.fromkeys(("id", "name"), "write `.run_id`"),
     **dict.fromkeys(
+        ("cost", "usage", "total_usage"), "add up `.cost` or `.total_usage` of the results"
+    ),
+    **dict.fromkeys(
         ("add", "append", "add_message", "add_user_message"),
         "give messages to a run: chat.generate(model, messages=[...])",
     ),

@@ -179,8 +179,9 @@ def _check_parameter(function: Function, parameter: inspect.Parameter, *, is_fir
     """Raise ConfigurationError for a parameter that a model cannot fill."""
     if parameter.kind not in _NAMED:
         raise ConfigurationError(
-            f"{parameter} of {name_of(function)} cannot be passed by name, and a model gives "
-            "named arguments"
+            f"{name_of(function)} cannot be a tool: models pass arguments by name, and "
+            f"{parameter.name!r} is a {parameter.kind.description} parameter; wrap it in a "
+            "function whose parameters have names"
         )
     if parameter.name == "self" and is_first:
         raise ConfigurationError(
