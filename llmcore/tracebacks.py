@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Final
 
 _PACKAGE: Final = __name__.partition(".")[0]
-_BETWEEN: Final = frozenset({_PACKAGE, "anyio", "asyncio", "importlib"})
-"""The packages by which this one calls its own code, in threads and loops and by late imports."""
+_BETWEEN: Final = frozenset({_PACKAGE, "anyio", "asyncio", "contextlib", "importlib"})
+"""The packages by which this one calls its own code, in threads, loops and blocks, and by late
+imports."""
 _WRONG_CALL: Final = "_llmcore_wrong_call"
 
 

@@ -200,6 +200,7 @@ WRONG = {
     "_generate('Hi', stop_words=['x'])": "did you mean 'stop'",
     "_generate('Hi', retry=3)": r"write max_retries=3, or retry_policy=RetryPolicy\(",
     "_generate('Hi', session_id='x')": "Conversation",
+    "sync.run_batch({}, resume_from='x.db')": "did you mean 'checkpoint'",
     "_generate('Hi', max_budget=1)": "CostBudget",
     "_generate('Hi', http_client=1)": "HttpOptions",
     "_generate('Hi', min_p=0.1)": "provider_options",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union, cast
 
 from attrs import define, evolve
 
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.client import Client
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.generation.checkpoint import Checkpoint, opened_checkpoint
@@ -70,6 +71,7 @@ class BatchRun:
     """Their cost in US dollars, where the prices are known."""
 
 
+@with_awaited_hints(resume_from="checkpoint", max_concurrency="concurrency")
 async def run_batch(
     requests: BatchRequests,
     *,

@@ -203,7 +203,7 @@ def _has_tables(db: sqlite3.Connection, layout: Layout) -> bool:
     if version == 0 and not tables:
         return False
     if not tables >= layout.names or version == 0:
-        raise ForeignFileError("the file is another program's database: name another one")
+        raise ForeignFileError("the file is a database of another kind: name another file")
     if version != layout.version:
         raise ForeignFileError(
             f"the file has version {version}; this llmcore reads version {layout.version}"

@@ -26,6 +26,7 @@ from llmcore import (
     sync,
     tool,
 )
+from llmcore.generation.batch import run_batch
 from llmcore.testing import scripted
 from llmcore.tracebacks import remove_own_frames
 from tests.support.servers.loopback import Answer, chat_chunk, serve
@@ -68,6 +69,14 @@ async def test_a_refused_key_is_raised_at_the_call(model: Model) -> None:
 async def test_a_wrong_value_is_raised_at_the_call(model: Model) -> None:
     settings: Any = {"temperature": "hot"}
     assert own_frames(await failed(lambda: generate(model, "Hi", **settings))) == []
+
+
+async def test_a_checkpoint_that_cannot_be_used_is_refused_at_the_call(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("dear diary\n" * 100)
+    model = OpenAI(api_key="k").chat("m")
+    requests = {"a": request(model=model, prompt="Hi")}
+    error = await failed(lambda: run_batch(requests, checkpoint=tmp_path / "notes.txt"))
+    assert own_frames(error) == []
 
 
 async def test_an_error_of_an_object_has_a_cause_without_frames() -> None:

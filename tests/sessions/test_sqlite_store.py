@@ -314,6 +314,6 @@ def test_a_database_of_another_program_is_refused_unchanged(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("CREATE TABLE theirs (x)")
     before = path.read_bytes()
-    with pytest.raises(SessionStoreError, match="another program"):
+    with pytest.raises(SessionStoreError, match="a database of another kind"):
         anyio.run(append_one, path)
     assert path.read_bytes() == before

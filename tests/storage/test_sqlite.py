@@ -84,9 +84,9 @@ def test_a_new_file_is_private_and_has_the_tables_and_pragmas(path: Path) -> Non
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("CREATE TABLE theirs (x);", "another program's"),
-        ("CREATE TABLE theirs (x); PRAGMA user_version = 2;", "another program's"),
-        ("CREATE TABLE words (x);", "another program's"),
+        ("CREATE TABLE theirs (x);", "a database of another kind"),
+        ("CREATE TABLE theirs (x); PRAGMA user_version = 2;", "a database of another kind"),
+        ("CREATE TABLE words (x);", "a database of another kind"),
         ("CREATE TABLE words (x); PRAGMA user_version = 1;", "has version 1"),
         ("CREATE TABLE words (x); PRAGMA user_version = 3;", "has version 3"),
     ],
