@@ -107,7 +107,7 @@ def _model(args: argparse.Namespace, client: Client) -> Model | str | None:
     """Return the model of requests that name none; by default that of `llmcore config`."""
     config = read_config(os.environ)
     if args.model:
-        return model_of(config.model_named(args.model), client, local=None)
+        return model_of(config.model_named(args.model), client, local_by="-m local:any")
     named = config.get("model")
     return None if named is None else config.model_named(named)
 

@@ -186,7 +186,7 @@ class Chat:
         """Show the model, or change it: /model openai:gpt-5.2."""
         if name:
             resolved = self.options.config.model_named(name)
-            self.model = model_of(resolved, self.client, local=False)
+            self.model = model_of(resolved, self.client, local_by="/model local:any")
         say(_name_of(self.model))
 
     def set_system(self, text: str) -> None:

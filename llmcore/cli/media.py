@@ -88,7 +88,7 @@ async def _call(
     started = time.monotonic()
     async with make_client() as client:
         name = read_config(os.environ).model_named(args.model)
-        model = model_of(name, client, local=None)
+        model = model_of(name, client)
         response = await call(model, {**more, "client": client})
     for diagnostic in response.diagnostics:
         note(f"note: {diagnostic}")

@@ -71,7 +71,9 @@ class Options:
         named = self.args.model or (None if self.args.local else self.template.model or continued)
         named = named or (None if self.args.local else self.config.get("model"))
         resolved = self.config.model_named(named) if named else None
-        return model_of(resolved, client, local=self.args.local, keyless=keyless)
+        return model_of(
+            resolved, client, local=self.args.local, local_by="--local", keyless=keyless
+        )
 
     @property
     def has_input(self) -> bool:
@@ -161,10 +163,16 @@ def stdin_text() -> str:
 
 
 def model_of(
-    name: str | None, client: Client, *, local: bool | None, keyless: bool = False
+    name: str | None,
+    client: Client,
+    *,
+    local: bool = False,
+    local_by: str = "",
+    keyless: bool = False,
 ) -> Model:
-    """Return the model *name*, or the embedded one; *local* is None without an option for that.
+    """Return the model *name*, or the embedded one if *local* is set.
 
+    *local_by* is what selects the embedded model, for errors; empty if it does not serve instead.
     Raises ConfigurationError if its provider is not configured, unless *keyless* is set.
     """
     if local:
@@ -178,9 +186,8 @@ def model_of(
         )
     provider = named if named in client.providers else split_api(named)[0]
     provider = PROVIDER_ALIASES.get(provider, provider)
-    is_local_offered = local is not None
     if colon and provider not in client.providers:
-        facade = _unconfigured(provider, client, local=is_local_offered, keyless=keyless)
+        facade = _unconfigured(provider, client, local_by=local_by, keyless=keyless)
         client = Client(providers={provider: facade}, environ=client.environ)
     known = get_model_info(name) if name and not colon else None
     if not client.providers and known is None:
@@ -189,7 +196,7 @@ def model_of(
         raise no_model(client)
     resolved = client.resolve(LLMRequest(model=name, messages=()))
     if isinstance(resolved, Failure) and known and (keyless or not client.providers):
-        maker = _unconfigured(known.provider, client, local=is_local_offered, keyless=keyless)
+        maker = _unconfigured(known.provider, client, local_by=local_by, keyless=keyless)
         return maker.model(name)
     return resolved.unwrap()
 
@@ -203,7 +210,7 @@ def no_model(client: Client) -> ConfigurationError:
     )
 
 
-def _unconfigured(named: str, client: Client, *, local: bool, keyless: bool) -> Facade:
+def _unconfigured(named: str, client: Client, *, local_by: str, keyless: bool) -> Facade:
     """Return the provider *named* if it needs no key or a login; else raise ConfigurationError."""
     entries = {entry.id: entry for entry in provider_entries()}
     if named not in entries:
@@ -211,8 +218,12 @@ def _unconfigured(named: str, client: Client, *, local: bool, keyless: bool) -> 
     entry = entries[named]
     if keyless or entry.works_without_variables:
         return entry.from_environ(client.environ)
-    model = "--local" if local else "-m local:any"
+    remedies = [
+        f"set {' or '.join(entry.switches)}",
+        f"store a key with `llmcore keys set {named}`",
+        f"use the small local model with {local_by}" if local_by else "",
+    ]
+    *others, last = filter(None, remedies)
     raise ConfigurationError(
-        f"the provider {named!r} is not configured: set {' or '.join(entry.switches)}, store a key "
-        f"with `llmcore keys set {named}`, or use the small local model with {model}"
+        f"the provider {named!r} is not configured: {', '.join(others)}, or {last}"
     )

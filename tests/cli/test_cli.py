@@ -350,11 +350,27 @@ def test_a_prompt_that_is_not_text_is_wrong_usage(
     assert server.received == []
 
 
-def test_a_command_without_the_option_local_names_the_model(
-    server: Loopback, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["ask", "Hi"], "or use the small local model with --local"),
+        (["batch", "run", "requests.jsonl"], "or use the small local model with -m local:any"),
+        (["image", "A fox"], "OPENAI_API_KEY, or store a key with `llmcore keys set openai`\n"),
+    ],
+)
+def test_the_local_model_is_offered_where_it_serves(
+    server: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str],
+    told: str,
 ) -> None:
-    assert main(["image", "-m", "openai:gpt-image-2", "A fox"]) == 9
-    assert "with -m local:any" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    Path("requests.jsonl").write_text('{"id": "a", "prompt": "Hi"}')
+
+    assert main([*argv, "-m", "openai:m"]) == 9
+    assert told in capsys.readouterr().err
 
 
 def test_a_home_that_is_not_a_folder_has_no_configuration(
