@@ -141,7 +141,10 @@ class Generation(Generic[Read]):
 
     def recalling(self, chosen: ChosenModel, owner: str) -> ChosenModel:
         """Return *chosen* with the state of calls that was kept for *owner*."""
-        kept_state = partial(self._service.call_states.get, owner)
+        states = self._service.call_states
+        if states.are_none:
+            return chosen
+        kept_state = partial(states.get, owner)
         return replace(chosen, upstream=changed(chosen.upstream, kept_state=kept_state))
 
     def kept_calls(self, writer: FrontWriter, owner: str) -> KeptCalls:
@@ -317,7 +320,7 @@ class Generation(Generic[Read]):
             checker=front.checker() if checks else None,
             stored=stored,
             limits=chosen.limits,
-            is_large=call.is_large and holds_much(echo),
+            is_large=echo is not None and call.is_large and holds_much(echo),
             cached=cached,
             form=form,
             diagnostics=call.diagnostics,

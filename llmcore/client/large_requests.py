@@ -33,6 +33,9 @@ keeps the loop from going on."""
 LARGE_REQUEST_VALUES: Final = 3 * LARGE_REQUEST_MESSAGES + 100
 """The number of values in lists and objects that takes as long: a message of text has three."""
 _LARGE_CHARS: Final = 1024 * 1024
+_LONG_TEXT: Final = 4096
+_COMMAS_OF_A_VALUE: Final = 25
+"""The commas of a text that take as long as one value: texts are read and written by C alone."""
 
 
 def is_large(request: LLMRequest) -> bool:
@@ -59,8 +62,7 @@ def holds_much(*values: object) -> bool:
     """
     members = chars = 0
     pending: list[Any] = [values]
-    while pending:
-        value = pending.pop()
+    for value in pending:  # which grows
         kind = type(value)
         inner: Collection[Any]
         if kind is dict:
@@ -80,15 +82,16 @@ def holds_much(*values: object) -> bool:
                 text: str = item
             elif kind is TextPart and not item.citations:
                 text = item.text
+            elif kind is ToolResultPart and type(item.content) is str:
+                text = item.content
             else:
                 if kind is bytes:
                     chars += len(item)
                 elif item and kind not in _SMALL:
                     pending.append(item)
                 continue
-            chars += (size := len(text))
-            if size > LARGE_REQUEST_VALUES:
-                members += text.count(",")  # it may be JSON, such as arguments
+            chars += (size := len(text))  # a long one may be JSON, such as arguments
+            members += text.count(",") // _COMMAS_OF_A_VALUE if size > _LONG_TEXT else 0
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 
 

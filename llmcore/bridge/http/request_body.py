@@ -252,10 +252,10 @@ def _unzstd(data: bytes, limit: int) -> bytes:
 
 
 def _parsed(data: bytes) -> JsonObject:
-    _check_count(
-        data.count(b"[") + data.count(b"{"), _MAX_CONTAINERS, "objects and lists", "brackets"
-    )
-    _check_count(data.count(b","), _MAX_VALUES, "values", "commas")
+    if len(data) > _MAX_CONTAINERS:  # fewer bytes hold fewer of each
+        brackets = data.count(b"[") + data.count(b"{")
+        _check_count(brackets, _MAX_CONTAINERS, "objects and lists", "brackets")
+        _check_count(data.count(b","), _MAX_VALUES, "values", "commas")
     try:
         value = _strictly(data)
     except ValueError as error:

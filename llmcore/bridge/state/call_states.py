@@ -46,6 +46,11 @@ class CallStates:
         self._bytes = 0
         self._log_full_from = -math.inf
 
+    @property
+    def are_none(self) -> bool:
+        """Whether nothing is stored: requests then need not be searched for calls."""
+        return not self._kept
+
     def put(self, owner: str, states: Mapping[str, str]) -> None:
         """Store *states*, by the ids of calls, for *owner*; delete the oldest for space."""
         until = self._clock() + _TTL_S

@@ -58,11 +58,9 @@ def start_of(natives: Sequence[Fields], diagnostics: Diagnostics) -> Start:
     for index in reversed(range(len(natives))):
         if natives[index].get("role") != "assistant":
             continue
-        blocks = objects(natives[index].get("content"))
-        for place in reversed(range(len(blocks))):
-            block = blocks[place]
-            summary = str_or_none(block.get("content"))
-            if block.get("type") == COMPACTION and summary is not None:
+        for place, block in reversed([*enumerate(objects(natives[index].get("content")))]):
+            summary = block.get("type") == COMPACTION and str_or_none(block.get("content"))
+            if summary:
                 why = "its summary is sent as text, and what stands before it is left out"
                 here = diagnostics.at(f"messages[{index}].content[{place}]")
                 here.changed("context-summarized", why)

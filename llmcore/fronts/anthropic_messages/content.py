@@ -196,8 +196,10 @@ def content_blocks(holder: Fields, path: str, name: str = "content") -> list[tup
 
 def text_block(block: Block, path: str) -> TextPart:
     """Return a block of text with its citations, which keep their native form."""
-    text = required(block, "text", str, f"{path}.")
-    return TextPart(text, citations=tuple(map(read_citation, objects(block.get("citations")))))
+    text, citations = required(block, "text", str, f"{path}."), objects(block.get("citations"))
+    if not citations:
+        return TextPart(text)
+    return TextPart(text, citations=tuple(map(read_citation, citations)))
 
 
 def _headings(about: Mapping[str, Any]) -> Iterable[TextPart]:

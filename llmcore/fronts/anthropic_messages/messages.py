@@ -168,7 +168,7 @@ class TurnReader:
         for origin, echoes in self._run.take():
             parts = tuple(self._restored(origin, echoes, path))
             if parts:
-                self._messages.append(Message.assistant(parts, origin=origin))
+                self._messages.append(Message("assistant", parts, origin=origin))
 
     def _add_kept_state(self, path: str) -> None:
         """Add the state of the calls that the server has, where the client left it out."""

@@ -24,6 +24,8 @@ from llmcore.schema.json import object_or_empty, objects, str_or_none
 
 _ADDITION: Final = "tool_addition"
 _REMOVAL: Final = "tool_removal"
+_CHANGING: Final = ("tool_result", _ADDITION, _REMOVAL)
+"""The types of blocks that change tools; the result of a search has a list as its content."""
 
 
 @frozen(kw_only=True)
@@ -44,9 +46,9 @@ def tool_changes(messages: Iterable[Fields]) -> ToolChanges:
     withdrawn: set[str] = set()
     definitions: dict[str, tuple[Fields, str]] = {}
     for block, path in _blocks(messages):
-        available |= dict.fromkeys(_found(block))
         name = changed_tool(block)
         if name is None:
+            available |= dict.fromkeys(_found(block))
             continue
         if block["type"] == _REMOVAL:
             withdrawn.add(name)
@@ -62,14 +64,18 @@ def tool_changes(messages: Iterable[Fields]) -> ToolChanges:
 
 
 def _blocks(messages: Iterable[Fields]) -> Iterable[tuple[Block, str]]:
-    """Yield the blocks of *messages* with their places, and the changes that a summary repeats."""
+    """Yield the blocks of *messages* that may change tools, with their places.
+
+    Among them are the changes that a summary repeats.
+    """
     for index, native in enumerate(messages):
         for place, block in enumerate(objects(native.get("content"))):
-            path = f"messages[{index}].content[{place}]"
-            yield block, path
-            if block.get("type") == COMPACTION:
+            kind = block.get("type")
+            if kind == COMPACTION:
                 for number, change in enumerate(objects(block.get("tool_changes"))):
-                    yield change, f"{path}.tool_changes[{number}]"
+                    yield change, f"messages[{index}].content[{place}].tool_changes[{number}]"
+            elif kind in _CHANGING and not isinstance(block.get("content"), str):
+                yield block, f"messages[{index}].content[{place}]"
 
 
 def changed_tool(block: Block) -> str | None:

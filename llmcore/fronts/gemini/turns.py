@@ -179,7 +179,7 @@ class _TurnReader:
         if self._kept_state is not None and not self._sealed:
             self._echo_reader.add_state_of_calls(self._kept_state, turn[0][1])
         return [
-            Message.assistant(tuple(parts), origin=origin)  # type: ignore[arg-type]
+            Message("assistant", tuple(parts), origin=origin)  # type: ignore[arg-type]
             for origin, parts in self._echo_reader.take()
         ]
 

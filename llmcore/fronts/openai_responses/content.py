@@ -144,15 +144,18 @@ def read_part(part: object, diagnostics: Diagnostics) -> ContentPart:
 
 
 def _text(native: Mapping[str, Any]) -> TextPart:
+    text, annotations = str(native.get("text") or ""), objects(native.get("annotations"))
+    if not annotations:
+        return TextPart(text)
     citations = tuple(
         Citation(
             url=str_or_none(annotation.get("url")),
             title=str_or_none(annotation.get("title")) or str_or_none(annotation.get("filename")),
             document_id=str_or_none(annotation.get("file_id")),
         )
-        for annotation in objects(native.get("annotations"))
+        for annotation in annotations
     )
-    return TextPart(str(native.get("text") or ""), citations=citations)
+    return TextPart(text, citations=citations)
 
 
 def _image(native: Mapping[str, Any], path: str) -> ImagePart:

@@ -408,12 +408,12 @@ class InputReader:
             results = [part for part in made if isinstance(part, ToolResultPart)]
             if results:
                 self._messages += [
-                    Message.assistant(tuple(parts), origin=origin),
+                    Message("assistant", tuple(parts), origin=origin),
                     Message("tool", tuple(results)),
                 ]
                 parts = []
         if parts:
-            self._messages.append(Message.assistant(tuple(parts), origin=origin))
+            self._messages.append(Message("assistant", tuple(parts), origin=origin))
             self._remember(parts)
 
     def _without_last_reasoning(self, echoes: Sequence[Echo]) -> Sequence[Echo]:

@@ -27,7 +27,7 @@ from llmcore.protocols.tools import freeform_function
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, dumps, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 # -- the offer
@@ -331,6 +331,7 @@ def _name(native: Mapping[str, Any], path: str) -> str:
 
 _MARKS: Final = frozenset({"encrypted"})
 """Keywords that clients add to schemas for their own server; others do not support them."""
+_WRITTEN_MARKS: Final = tuple(f'"{mark}":'.encode() for mark in _MARKS)
 
 
 def _parameters(schema: object, diagnostics: Diagnostics) -> JsonObject | None:
@@ -340,8 +341,11 @@ def _parameters(schema: object, diagnostics: Diagnostics) -> JsonObject | None:
     if not isinstance(schema, dict):
         path = f"{diagnostics.path}.parameters"
         raise invalid(f"{path} must be a JSON Schema object.", path)
-    cleaned: JsonObject = _unmarked(schema)
-    if cleaned != schema:
+    given: JsonObject = schema
+    if not any(mark in dumps(given) for mark in _WRITTEN_MARKS):
+        return rooted(given)
+    cleaned: JsonObject = _unmarked(given)
+    if cleaned != given:
         why = "marks for OpenAI's own server were taken out of the schema"
         diagnostics.at("parameters").dropped("unsupported-schema-keyword", why)
     return rooted(cleaned)

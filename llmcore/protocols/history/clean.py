@@ -175,6 +175,8 @@ class Draft(msgspec.Struct, eq=False):
 def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diagnostics) -> Draft:
     """Return *message* without what the target of *policy* cannot read."""
     parts = [((index, number), part) for number, part in enumerate(message.content)]
+    if _is_plain(message, policy):
+        return Draft(message, index, message.role, parts)
     if message.role == "assistant":
         parts = [entry for entry in parts if _is_kept_file(entry, policy, diagnostics)]
     else:
@@ -189,6 +191,26 @@ def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diag
     if not draft.parts and draft.role != "user":
         diagnostics.at(draft.path).dropped("empty-message", f"the {draft.role} message is empty")
     return draft
+
+
+def _is_plain(message: Message, policy: HistoryPolicy) -> bool:
+    """Return whether every target takes *message* as it is, as nearly all.
+
+    Its parts are texts, calls of the caller's tools and their results, without data of the target.
+    """
+    key = policy.metadata_key
+    if key in message.provider_metadata:
+        return False
+    for part in message.content:
+        if isinstance(part, TextPart):
+            plain = bool(part.text[:1].strip()) and not part.citations
+        elif isinstance(part, ToolResultPart):
+            plain = type(part.content) is str and not part.provider_executed
+        else:
+            plain = isinstance(part, ToolCallPart) and not part.provider_executed
+        if not plain or key in part.provider_metadata:
+            return False
+    return bool(message.content)
 
 
 def _is_kept_file(entry: Placed, policy: HistoryPolicy, diagnostics: Diagnostics) -> bool:

@@ -154,8 +154,10 @@ def settle(
             if part.provider_executed:
                 ids.reserve(part.id)
                 continue
-            call = _name(part, ids.take(part.id, turn, position), diagnostics.at(path_of(place)))
-            draft.parts[position] = (place, call)
+            call, call_id = part, ids.take(part.id, turn, position)
+            if call_id != part.id:
+                call = _renamed(part, call_id, diagnostics.at(path_of(place)))
+                draft.parts[position] = (place, call)
             results[place] = _settled(call, place, results.get(place), policy, diagnostics)
 
 
@@ -182,9 +184,7 @@ class _Ids:
         return unique
 
 
-def _name(call: ToolCallPart, call_id: str, diagnostics: Diagnostics) -> ToolCallPart:
-    if call_id == call.id:
-        return call
+def _renamed(call: ToolCallPart, call_id: str, diagnostics: Diagnostics) -> ToolCallPart:
     why = f"the id {shown(call.id)!r} became {call_id!r}, which is legal and unique"
     diagnostics.changed("tool-call-id-changed", why)
     return evolve(call, id=call_id)
@@ -215,7 +215,8 @@ def _settled(
         name = call.name
     if (part.tool_call_id, part.kind, part.name) != (call.id, call.kind, name):
         part = evolve(part, tool_call_id=call.id, kind=call.kind, name=name)
-    return PairedResult(result.place, part, result.source)
+        return PairedResult(result.place, part, result.source)
+    return result
 
 
 def results_of(draft: Draft, results: PairedResults) -> Iterator[PairedResult]:

@@ -129,7 +129,8 @@ def units_of(drafts: list[Draft], results: PairedResults, policy: HistoryPolicy)
             yield from _results(waiting, policy)
             waiting = []
         if draft.role == "tool":
-            yield from _rest_of_tool_message(draft, policy)
+            if draft.parts:
+                yield from _rest_of_tool_message(draft, policy)
         elif draft.role != "assistant":
             yield Unit(draft.role, draft.parts, draft.path, [draft.message])
     yield from _results(waiting, policy)
@@ -252,7 +253,10 @@ def _is_unchanged(unit: Unit) -> bool:
     if len(unit.sources) != 1 or not unit.parts:
         return False
     source = unit.sources[0]
-    return source.role == unit.role and _same(source.content, [part for _, part in unit.parts])
+    if source.role != unit.role or len(source.content) != len(unit.parts):
+        return False
+    pairs = zip(source.content, unit.parts, strict=True)
+    return all(part is placed for part, (_, placed) in pairs)
 
 
 def _placeholder(unit: Unit, diagnostics: Diagnostics) -> tuple[TextPart, ...]:

@@ -252,7 +252,10 @@ def _assistant_content(
     """Return the content as one string, or as parts where it is more than text."""
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        parts += _lower_content(part, context, diagnostics.part(index, part))
+        if isinstance(part, TextPart) and not part.provider_metadata:
+            parts += [{"type": "text", "text": part.text}] if part.text else []
+        elif not isinstance(part, ToolCallPart):
+            parts += _lower_content(part, context, diagnostics.part(index, part))
     if any(part.keys() != {"type", "text"} for part in parts):
         return parts
     return "".join(part["text"] for part in parts)
@@ -282,6 +285,8 @@ def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
         return {}
     if dialect.reasoning_field in ("content", "reasoning_text"):  # a part; a field with its proof
         return {}
+    if dialect.reasoning_replay != "required" and not any(map(_holds_reasoning, message.content)):
+        return {}
     field: str = dialect.reasoning_field
     own = dialect.reasoning_replay == "own"
     text = message.reasoning or ""
@@ -295,6 +300,11 @@ def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
             blocks = {}
         field = _field_of(message) or field if own else "reasoning"
     return {**blocks, field: text} if text or dialect.reasoning_replay == "required" else blocks
+
+
+def _holds_reasoning(part: ContentPart) -> bool:
+    """Return whether *part* is reasoning, or has data of this API, which may be of reasoning."""
+    return type(part) is ReasoningPart or METADATA_KEY in part.provider_metadata
 
 
 def _thinks_beside_blocks(message: Message) -> bool:
@@ -419,16 +429,18 @@ def _lower_call(call: ToolCallPart, message: Message, context: ChatTarget) -> Na
 def _note_losses(message: Message, diagnostics: Diagnostics) -> None:
     called = False
     for index, part in enumerate(message.content):
-        here = diagnostics.part(index, part)
-        if isinstance(part, ImagePart | DocumentPart):
-            here.left_out("a file", "assistant messages cannot contain any")
+        if isinstance(part, TextPart):
+            if called and part.text:
+                why = "text after a tool call is sent before it: Chat has no other position"
+                diagnostics.part(index, part).changed("reordered-content", why)
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-            here.left_out("a tool run by the provider", "Chat Completions cannot represent it")
+            why = "Chat Completions cannot represent it"
+            diagnostics.part(index, part).left_out("a tool run by the provider", why)
         elif isinstance(part, ToolCallPart):
             called = True
-        elif called and isinstance(part, TextPart) and part.text:
-            message_ = "text after a tool call is sent before it: Chat has no other position"
-            here.changed("reordered-content", message_)
+        elif isinstance(part, ImagePart | DocumentPart):
+            why = "assistant messages cannot contain any"
+            diagnostics.part(index, part).left_out("a file", why)
 
 
 # -- results of tools
