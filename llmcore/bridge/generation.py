@@ -141,10 +141,7 @@ class Generation(Generic[Read]):
 
     def recalling(self, chosen: ChosenModel, owner: str) -> ChosenModel:
         """Return *chosen* with the state of calls that was kept for *owner*."""
-        states = self._service.call_states
-        if states.are_none:
-            return chosen
-        kept_state = partial(states.get, owner)
+        kept_state = partial(self._service.call_states.get, owner)
         return replace(chosen, upstream=changed(chosen.upstream, kept_state=kept_state))
 
     def kept_calls(self, writer: FrontWriter, owner: str) -> KeptCalls:
@@ -276,7 +273,10 @@ class Generation(Generic[Read]):
         large: bool,
     ) -> Read:
         """Return the request that *request* amounts to; *large* ones are read in a thread."""
-        step = partial(reading or self.front.read, request, chosen.upstream)
+        upstream = chosen.upstream
+        if self._service.call_states.are_none:  # calls need not be looked up
+            upstream = changed(upstream, kept_state=None)
+        step = partial(reading or self.front.read, request, upstream)
         read = (await self._service.run_in_thread_if(step, large=large)).unwrap()
         if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
             await anyio.lowlevel.checkpoint()
