@@ -109,6 +109,8 @@ def _remaining(
     marked: Sequence[CacheCandidate], limits: CacheLimits, diagnostics: Diagnostics
 ) -> list[CacheCandidate]:
     """Return the caller's breakpoints that fit: the last of each section, then the latest."""
+    if not marked:
+        return []
     refused = [candidate for candidate in marked if not candidate.allowed]
     drop_breakpoints(refused, "it cannot be the end of a cached prefix", diagnostics)
     usable = [candidate for candidate in marked if candidate.allowed]

@@ -59,10 +59,14 @@ class FormatPlan:
     """Whether the response is in a property of the tool's input."""
 
 
+NO_FORMAT: Final = FormatPlan()
+"""The plan for a request that wants no format."""
+
+
 def forced_plan(response_format: ResponseFormat | None, support: FormatSupport) -> FormatPlan:
     """Return how to enforce the format *response_format*."""
     if response_format is None or response_format.type == "text":
-        return FormatPlan()
+        return NO_FORMAT
     if response_format.schema is None:
         return FormatPlan(by="words")
     if support.format:
@@ -200,6 +204,9 @@ class ForcedFormat:
     """Texts that end the system prompt."""
 
 
+_NOT_FORCED: Final = ForcedFormat()
+
+
 def lower_format(
     request: LLMRequest,
     planned: FormatPlan,
@@ -216,7 +223,7 @@ def lower_format(
     response_format = request.response_format
     diagnostics.extend(planned.projected.diagnostics)
     if response_format is None or planned.by == "nothing":
-        return ForcedFormat()
+        return _NOT_FORCED
     if planned.by == "format":
         return ForcedFormat(schema=planned.projected.schema)
     if planned.by == "words":

@@ -335,7 +335,7 @@ class FittedRequest(msgspec.Struct, frozen=True):
 def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
     """Return *request* with names that *rule* allows; itself where it has only such names."""
     paths = _names(request)
-    replaced = _replacements(paths, rule)
+    replaced = _replacements(paths, rule) if paths else {}
     if not replaced:
         return FittedRequest(request, {})
     fitted = evolve(

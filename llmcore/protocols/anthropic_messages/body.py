@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from attrs import evolve
 
-from llmcore.protocols.anthropic_messages.caching import is_cached, place_breakpoints
+from llmcore.protocols.anthropic_messages.caching import place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
 from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
 from llmcore.protocols.anthropic_messages.names import (
@@ -90,7 +90,7 @@ def from_request(
     try:
         body, betas = _lower(request, rules, service_tiers, stream, diagnostics)
         named = _named_betas(_options(request))
-        features = ",".join(dict.fromkeys([*_betas_of(body), *betas, *named]))
+        features = ",".join(dict.fromkeys([*betas, *named]))
     except LLMError as error:
         return Failure(error)
     headers = {_BETA_HEADER: features} if features else {}
@@ -108,7 +108,7 @@ def _lower(
     stream: bool,
     diagnostics: Diagnostics,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the body, and the beta features of its tools."""
+    """Return the body, and the beta features that it certainly needs."""
     request = fit_properties(request, diagnostics)
     options = _options(request)
     keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
@@ -149,8 +149,8 @@ def _lower(
     body = _with_options(present(fields), options)
     note_cache_options(request, diagnostics)
     automatic = options.get("auto_cache") is not False
-    place_breakpoints(body, request.cache, automatic=automatic, diagnostics=diagnostics)
-    return body, tools.betas
+    cached = place_breakpoints(body, request.cache, automatic=automatic, diagnostics=diagnostics)
+    return body, (*_betas_of(body, cached=cached), *tools.betas)
 
 
 def _lower_metadata(request: LLMRequest, diagnostics: Diagnostics) -> JsonObject | None:
@@ -264,8 +264,8 @@ _BETA_BY_BLOCK: Final = {
 _THINKING_UPDATES: Final = "thinking-display-updates-2026-08-18"
 
 
-def _betas_of(body: Mapping[str, Any]) -> Iterator[str]:
-    if is_cached(body):
+def _betas_of(body: Mapping[str, Any], *, cached: bool) -> Iterator[str]:
+    if cached:
         yield _PROMPT_CACHING
     for name, beta in _BETA_BY_FIELD.items():
         if body.get(name):

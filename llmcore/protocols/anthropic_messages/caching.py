@@ -7,7 +7,7 @@ There are at most four breakpoints, the longer-lived before the shorter-lived, n
 thinking or on empty text. `llmcore.protocols.caching` shows where they are.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.anthropic_messages.names import (
@@ -40,14 +40,14 @@ _MARKABLE: Final = frozenset(
 
 def place_breakpoints(
     body: dict[str, Any], policy: CachePolicy, *, automatic: bool, diagnostics: Diagnostics
-) -> None:
+) -> bool:
     """Put the breakpoints of *body* where they belong: the caller's, and automatic ones.
 
-    `cache_control` of the body as a whole is one too: the provider places it at the end.
+    `cache_control` of the body as a whole is one too: the provider places it at the end. Returns
+    whether the body has any breakpoint, native data included.
     """
     items = dict(_items(body))
-    candidates = [_candidate(position, item) for position, item in items.items()]
-    marked = [candidate for candidate in candidates if candidate.ttl is not None]
+    marked = [_candidate(*found) for found in items.items() if _ttl(found[1]) is not None]
     if policy.mode == "off":
         body.pop("cache_control", None)
         drop_breakpoints(marked, "caching is off for this request", diagnostics)
@@ -60,12 +60,13 @@ def place_breakpoints(
             long_lived_end=whole.get("ttl") == "1h",
         )
         fills = policy.mode == "auto" and automatic
-        places = _automatic(body, candidates, at_end=not whole) if fills else ()
+        places = _automatic(body, items, at_end=not whole) if fills else ()
         chosen = choose_breakpoints(marked, places, limits, policy.ttl or "5m", diagnostics)
     for position, item in items.items():
         item.pop("cache_control", None)
         if position in chosen:
             item["cache_control"] = cache_mark(chosen[position])
+    return bool(chosen) or _is_cached_elsewhere(body, items.values())
 
 
 def _items(body: Mapping[str, Any]) -> Iterator[tuple[Position, Block]]:
@@ -81,8 +82,7 @@ def _items(body: Mapping[str, Any]) -> Iterator[tuple[Position, Block]]:
 def _candidate(position: Position, item: Block) -> CacheCandidate:
     number, index, block = position
     path = f"{SECTIONS[number]}[{index}]" + (f".content[{block}]" if number == 2 else "")
-    allowed = _takes_mark(item) if number else not item.get("defer_loading")
-    return CacheCandidate(position, path, allowed, _ttl(item))
+    return CacheCandidate(position, path, _takes_mark(position, item), _ttl(item))
 
 
 def _ttl(item: Block) -> CacheTtl | None:
@@ -92,38 +92,45 @@ def _ttl(item: Block) -> CacheTtl | None:
     return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
 
 
-def _takes_mark(block: Block) -> bool:
-    """Return whether a block can be marked; an unknown type only if its author marked it."""
-    kind = str(block.get("type"))
+def _takes_mark(position: Position, item: Block) -> bool:
+    """Return whether *item* can be marked; an unknown type only if its author marked it."""
+    if SECTIONS[position[0]] == "tools":
+        return not item.get("defer_loading")
+    kind = str(item.get("type"))
     if kind in THINKING_BLOCKS:
         return False
     if kind == "text":
-        return bool(str(block.get("text")).strip())
-    return kind in _MARKABLE or kind.endswith(RESULT_SUFFIX) or "cache_control" in block
+        return bool(str(item.get("text")).strip())
+    return kind in _MARKABLE or kind.endswith(RESULT_SUFFIX) or "cache_control" in item
 
 
 def _automatic(
-    body: Mapping[str, Any], candidates: list[CacheCandidate], *, at_end: bool
+    body: Mapping[str, Any], items: Mapping[Position, Block], *, at_end: bool
 ) -> Iterator[Position]:
     """Yield where automatic breakpoints go, most useful first."""
-    usable = [candidate for candidate in candidates if candidate.allowed]
-    talk = [found.position for found in usable if found.section == "messages"]
+    backwards = list(items.items())[::-1]
+    talk = [found for found in backwards if found[0][0] == 2]
     if at_end:
-        yield from talk[-1:]
-    for section in ("system", "tools"):
-        yield from [found.position for found in usable if found.section == section][-1:]
+        yield from _first_place(talk)
+    for section in (1, 0):
+        yield from _first_place(found for found in backwards if found[0][0] == section)
     roles = [message.get("role") for message in objects(body.get("messages"))]
     if "assistant" in roles:
         last = len(roles) - 1 - roles[::-1].index("assistant")
-        yield from [position for position in talk if position[1] < last][-1:]
+        yield from _first_place(found for found in talk if found[0][1] < last)
 
 
-def is_cached(body: Mapping[str, Any]) -> bool:
-    """Return whether *body* has a breakpoint anywhere, native data included."""
-    if body.get("cache_control") or any(_ttl(item) is not None for _, item in _items(body)):
+def _first_place(items: Iterable[tuple[Position, Block]]) -> list[Position]:
+    """Return the first of *items* that can be marked, if there is one."""
+    return next(([position] for position, item in items if _takes_mark(position, item)), [])
+
+
+def _is_cached_elsewhere(body: Mapping[str, Any], items: Iterable[Block]) -> bool:
+    """Return whether *body* has a breakpoint beside those of *items*: native data may have."""
+    if body.get("cache_control"):
         return True
-    results = (objects(block.get("content")) for _, block in _items(body))
-    if any(_ttl(item) is not None for content in results for item in content):
+    results = (objects(item.get("content")) for item in items if "content" in item)
+    if any(_ttl(inner) is not None for content in results for inner in content):
         return True
     known = MessagesBody.__annotations__
     return any(_is_marked(value) for name, value in body.items() if name not in known)

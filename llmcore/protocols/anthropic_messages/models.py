@@ -16,7 +16,7 @@ from attrs import evolve
 from llmcore.protocols import claude
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.protocols.forced_format import FormatPlan, FormatSupport, forced_plan
+from llmcore.protocols.forced_format import NO_FORMAT, FormatPlan, FormatSupport, forced_plan
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.request import LLMRequest
 
@@ -46,6 +46,8 @@ def plan_format(request: LLMRequest, rules: ClaudeRules) -> FormatPlan:
     to call a tool whose input is the response. The provider option `structured_output` (`"native"`
     or `"tool"`) decides for models whose names do not tell.
     """
+    if request.response_format is None:
+        return NO_FORMAT
     option = request.options_for(METADATA_KEY, request.provider_id).get("structured_output")
     support = FormatSupport(
         format=option == "native" or (option != "tool" and rules.structured_output),

@@ -25,7 +25,7 @@ from llmcore.protocols import claude
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.caching import Section
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.protocols.forced_format import FormatPlan, FormatSupport, forced_plan
+from llmcore.protocols.forced_format import NO_FORMAT, FormatPlan, FormatSupport, forced_plan
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
@@ -163,6 +163,8 @@ def plan_format(request: LLMRequest) -> FormatPlan:
     (`"native"` or `"tool"`) decides for models whose names do not tell. Source:
     https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html, read November 2026.
     """
+    if request.response_format is None:
+        return NO_FORMAT
     rules = rules_of(base_model(request))
     option = request.options_for(METADATA_KEY, request.provider_id).get("structured_output")
     support = FormatSupport(
