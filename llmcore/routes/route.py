@@ -8,7 +8,7 @@ Each of the four answers its own question and can be replaced alone:
     Framing    how bytes become frames
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from reprlib import Repr
 from typing import (
@@ -216,9 +216,7 @@ class Route(NotPickled, Generic[Body_co]):
     """The transport that sends requests."""
     defaults: RouteDefaults = RouteDefaults()
     """Defaults of every request."""
-    _signatures: dict[tuple[object, ...], HttpRequest] = field(
-        factory=dict, init=False, eq=False, repr=False
-    )
+    _signatures: dict[Hashable, HttpRequest] = field(factory=dict, init=False, eq=False, repr=False)
     """Signed requests without bodies, by everything that their headers depend on."""
 
     def __repr__(self) -> str:
@@ -429,8 +427,8 @@ class Route(NotPickled, Generic[Body_co]):
 
         Its headers are those of an earlier one, if that differs in URL and body alone.
         """
-        own = built.headers or request.http.headers or context.shown
-        known = None if own or not self.auth.repeats else self._signed_by(streaming, context)
+        own = request.http.headers or context.shown or not self.auth.repeats
+        known = None if own else self._signed_by(built, streaming, context)
         if known is not None and (before := self._signatures.get(known)) is not None:
             return Success(_Signed(changed(before, url=url, body=body)))
         headers = self._headers(request, built, streaming)
@@ -442,10 +440,10 @@ class Route(NotPickled, Generic[Body_co]):
             self._signatures[known] = changed(signed.value.request, url="", body=b"")
         return signed
 
-    def _signed_by(self, streaming: bool, context: AuthContext) -> tuple[object, ...]:
+    def _signed_by(self, built: Built[Any], streaming: bool, context: AuthContext) -> Hashable:
         """Return everything that the headers of a request without own ones depend on."""
         values = map(context.environ.get, self.auth.variables)
-        return (streaming, context.token, context.missing_key, *values)
+        return (streaming, context.token, context.missing_key, *values, *built.headers.items())
 
     def _signed(self, unsigned: HttpRequest, context: AuthContext) -> Result[_Signed, LLMError]:
         checked = sendable(unsigned)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.protocols.protocol import BodyBuilder, Built, Protocol, StreamMachine
+from llmcore.protocols.protocol import BodyBuilder, Built, Protocol, StreamMachine, with_bodies
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.defaults import ModelLimits, RouteDefaults
 from llmcore.routes.endpoint import Endpoint
@@ -372,3 +372,21 @@ def test_later_requests_are_signed_as_the_first_one_of_their_key(auth: Auth) -> 
         "Bearer of-b",
         "Bearer of-a",
     ]
+
+
+def test_requests_of_other_features_are_not_sent_with_the_headers_of_the_first_ones() -> None:
+    """Headers are kept for each set of features that bodies need."""
+    headers: dict[str, str] = {}
+
+    def needed(built: Built[Any]) -> Built[Any]:
+        return evolve(built, headers=dict(headers))
+
+    way = route(with_bodies(talk(), needed))
+    seen = []
+    for features in ("", "a", "a,b", "", "a"):
+        headers = {"anthropic-beta": features} if features else {}
+        ready = prepared(way)
+        seen.append(ready.headers.get("anthropic-beta", ""))
+        assert ready.http.headers["authorization"] == f"Bearer {SECRET}"
+
+    assert seen == ["", "a", "a,b", "", "a"]
