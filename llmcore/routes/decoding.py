@@ -331,15 +331,29 @@ class ResponseDecoder:
         return events
 
     def _add_completed(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
-        """Add the protocol's *bare* events, completed, to *events*, up to the terminal one."""
+        """Add the protocol's *bare* events, completed, to *events*, up to the terminal one.
+
+        The accumulator shares the text of open segments, and so needs no deltas.
+        """
         for event in bare:
             if self.ended:
                 return
-            if isinstance(event, ErrorEvent):
-                self._deliver((event,), events)
-            else:
-                filled = self._filled(event) if type(event) in _FILLED else event
-                self._deliver(self._segments.feed(filled), events)
+            kind = type(event)
+            filled = self._filled(event) if kind in _FILLED else event
+            for done in (event,) if kind is ErrorEvent else self._segments.feed(filled):
+                kind = type(done)
+                events.append(done)
+                if kind in _DELTAS:
+                    continue
+                if isinstance(done, ErrorEvent):
+                    self._fill_error(done.error)
+                self.accumulator.feed(done)
+                if kind in _STARTS:
+                    key = _STARTS[kind], str(done.id)  # type: ignore[union-attr]
+                    chunks = self._segments.chunks(key)
+                    if chunks is not None:
+                        self.accumulator.share_chunks(key, chunks)
+                self.ended = kind is Finish or kind is ErrorEvent
 
     def _filled(self, event: LLMEvent) -> LLMEvent:
         """Return *event* with the facts of the request and the response that belong to it."""
@@ -354,23 +368,6 @@ class ResponseDecoder:
         if self._native and isinstance(event, Finish) and event.raw is None:
             event = changed(event, raw=self._native)
         return event
-
-    def _deliver(self, done: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
-        """Add *done* to *events* and the accumulator, which shares the text of open segments."""
-        for event in done:
-            kind = type(event)
-            events.append(event)
-            if kind in _DELTAS:
-                continue
-            if isinstance(event, ErrorEvent):
-                self._fill_error(event.error)
-            self.accumulator.feed(event)
-            if kind in _STARTS:
-                key = _STARTS[kind], str(event.id)  # type: ignore[union-attr]
-                chunks = self._segments.chunks(key)
-                if chunks is not None:
-                    self.accumulator.share_chunks(key, chunks)
-            self.ended = kind is Finish or kind is ErrorEvent
 
     def _with_own_name(self, event: ToolInputStart | ToolCall) -> ToolInputStart | ToolCall:
         """Return *event* with the name that the caller gave the tool."""

@@ -5,7 +5,6 @@ same protocol and endpoint.
 """
 
 import math
-from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias, Union
 
@@ -111,9 +110,12 @@ class Timeouts:
 
         Without any of them, the seconds are infinite; the first one counts among equals.
         """
-        limits = [(getattr(self, name) or math.inf, name) for name in names]
-        seconds, name = min(limits, key=itemgetter(0))
-        return name, seconds
+        shortest, seconds = names[0], math.inf
+        for name in names:
+            limit: float | None = getattr(self, name)
+            if limit is not None and limit < seconds:
+                shortest, seconds = name, limit
+        return shortest, seconds
 
     def expired(
         self, name: str, provider: str = "", cause: BaseException | None = None

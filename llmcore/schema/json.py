@@ -278,7 +278,7 @@ def plain_object(value: object, where: str = "value") -> JsonObject:
 
 def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderMetadata:
     """Return a copy of the value of *field*: an object of objects, keyed by provider."""
-    if value == {}:  # nearly always
+    if type(value) is dict and not value:  # nearly always
         return {}
     if type(value) is not dict and not isinstance(value, Mapping | None):
         kind = shown_kind(value)

@@ -197,6 +197,8 @@ class LLMRequest(Generic[Body_co]):
 
     def options_for(self, *providers: str) -> JsonObject:
         """Return the merged provider options of *providers*; later ones take precedence."""
+        if not self.provider_options:
+            return {}
         merged: dict[str, object] = {}
         for provider in dict.fromkeys(providers):
             merged.update(self.provider_options.get(provider, {}))
@@ -311,6 +313,8 @@ def _check_prompt(prompt: object, *, given: bool) -> None:
     if (prompt is None) != given:
         wrong = "both are given" if given else "there is no input"
         raise InvalidRequestError(f"{wrong}: give either prompt or messages")
+    if prompt is None or (type(prompt) is str and prompt and not prompt.isspace()):
+        return
     if isinstance(prompt, Message | Mapping):
         kind = "a Message" if isinstance(prompt, Message) else "a dict"
         raise InvalidRequestError(f"prompt is {kind}: give text, or the whole as messages=[...]")

@@ -94,8 +94,9 @@ class Usage:
         No count becomes negative: if the cached tokens exceed the input (some providers count them
         separately), they are added to input and total. Counts below 0 are treated as missing.
         """
-        input_tokens, output_tokens = _counts(input_tokens, output_tokens)
-        total_tokens, reasoning_tokens = _counts(total_tokens, reasoning_tokens)
+        input_tokens, output_tokens, total_tokens, reasoning_tokens = _counts(
+            input_tokens, output_tokens, total_tokens, reasoning_tokens
+        )
         read, write, write_1h, audio = _counts(
             cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, audio_input_tokens
         )
@@ -171,9 +172,10 @@ def _common(left: str | None, right: str | None) -> str | None:
 
 def _counts(*tokens: int | None) -> tuple[int | None, ...]:
     """Return *tokens*, those below 0 as missing."""
-    if min(filter(None, tokens), default=0) >= 0:
-        return tokens
-    return tuple(None if count is None or count < 0 else count for count in tokens)
+    for count in tokens:
+        if count is not None and count < 0:
+            return tuple(None if count is None or count < 0 else count for count in tokens)
+    return tokens
 
 
 def _sum(left: _Number | None, right: _Number | None) -> _Number | None:
