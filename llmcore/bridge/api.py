@@ -125,5 +125,6 @@ class Api:
     prefixes: tuple[str, ...]
     """The prefixes of URLs; each path is served below each prefix."""
     operations: Sequence[Operation]
-    error_form: ErrorForm
-    """The form of errors for clients that speak this API, as `Apis.of` finds out, on any path."""
+    error_form: Callable[[ClientRequest], ErrorForm]
+    """Returns the form of errors for a request that speaks this API, as `Apis.of` finds out, on any
+    path."""

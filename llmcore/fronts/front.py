@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 import msgspec
-from attrs import field
+from attrs import evolve, field
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
@@ -31,7 +31,7 @@ from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StreamStart
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -389,6 +389,13 @@ class FailureResponse:
     status: int
     body: JsonObject
     headers: Mapping[str, str] = field(factory=dict)
+    in_list: bool = False
+    """Whether the body is sent as the only element of a list."""
+
+    @property
+    def content(self) -> JsonValue:
+        """The JSON that is sent."""
+        return [self.body] if self.in_list else self.body
 
 
 @frozen(kw_only=True)
@@ -424,6 +431,7 @@ class Front(Generic[Read]):
     writer: Callable[[ResponseIdentity, Read, Upstream], FrontWriter]
     encoding: Callable[[ClientRequest], StreamEncoding]
     error: Callable[[FrontError], FailureResponse]
+    """The error response to a request of which nothing is known: see `error_form`."""
     checker: Callable[[], GrammarChecker]
     models: Callable[[Sequence[ListedModel], Mapping[str, str]], JsonObject]
     """A list of models, or the page of it that the query asks for."""
@@ -442,6 +450,15 @@ class Front(Generic[Read]):
     has_native_tools: Callable[[JsonObject], bool] = lambda _body: False
     """Whether a body has tools that clients run, or calls of them, and that only some servers of
     the API have, such as freeform ones."""
+    reads_error_lists: Callable[[ClientRequest], bool] = lambda _request: False
+    """Whether the client of a request reads an error response as a list."""
+
+    def error_form(self, request: ClientRequest) -> Callable[[FrontError], FailureResponse]:
+        """Return what makes the error responses to *request*."""
+        return self._listed_error if self.reads_error_lists(request) else self.error
+
+    def _listed_error(self, error: FrontError) -> FailureResponse:
+        return evolve(self.error(error), in_list=True)
 
 
 # -- the fronts that there are

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import evolve
 
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome, posted
-from llmcore.bridge.response_run import ResponseRun
+from llmcore.bridge.response_run import ErrorForm, ResponseRun
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import Front, front_by_id
+from llmcore.fronts.front import ClientRequest, Front, front_by_id
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
@@ -70,6 +70,13 @@ class Apis:
         """Return the API that a request speaks, as far as its path and headers show."""
         api_id = api_of_request(path, headers)
         return next(api for api in self.all if api.id == api_id)
+
+    def error_form(
+        self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
+    ) -> ErrorForm:
+        """Return the form of errors that the client of a request reads."""
+        request = ClientRequest(body={}, path=path, query=query, headers=headers)
+        return self.of(path, headers).error_form(request)
 
     def is_free(self, path: str) -> bool:
         """Return whether requests of *path* do not count against the rate: they count tokens."""
@@ -160,7 +167,7 @@ def apis(service: "Service") -> Apis:
 
 
 def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -> Api:
-    return Api(id=front.id, prefixes=prefixes, operations=operations, error_form=front.error)
+    return Api(id=front.id, prefixes=prefixes, operations=operations, error_form=front.error_form)
 
 
 def _chat_operations(

@@ -54,7 +54,7 @@ def responses_api(service: Service, prefixes: tuple[str, ...]) -> Api:
     return Api(
         id=front.id,
         prefixes=prefixes,
-        error_form=front.error,
+        error_form=front.error_form,
         operations=(
             posted("create", "/responses", calls.create),
             posted("input_tokens", "/responses/input_tokens", calls.count),

@@ -226,7 +226,7 @@ class CallerRates:
 
 def error_form(served: Apis, scope: Scope) -> ErrorForm:
     """Return the form of errors of the API that a request speaks."""
-    return served.of(scope["path"], headers_of(scope)).error_form
+    return served.error_form(scope["path"], query_of(scope), headers_of(scope))
 
 
 def caller_of(scope: Scope) -> Caller:

@@ -165,7 +165,7 @@ class _Routed:
         api = self._served.of(path, headers_of(scope))
         if error.status == 404:
             error = unknown_path(error, api.id, path)
-        return error, api.error_form
+        return error, error_form(self._served, scope)
 
     def _socket(self, path: str) -> ASGIApp:
         if path in self._sockets:

@@ -19,6 +19,7 @@ from llmcore.bridge.http.asgi import (
     Scope,
     Send,
     headers_of,
+    query_of,
 )
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.metrics import Metrics
@@ -85,7 +86,7 @@ class ObservabilityMiddleware:
         except Exception:  # noqa: BLE001  (a fault of the gateway)
             LOGGER.exception("request_broke")
             if not status:
-                form = self._served.of(scope["path"], headers_of(scope)).error_form
+                form = self._served.error_form(scope["path"], query_of(scope), headers_of(scope))
                 await error_response(gateway_failed(), form)(scope, receive, tagged)
         finally:
             seconds = time.monotonic() - started

@@ -178,7 +178,7 @@ def _failure(
     failure: FailureResponse, error: FrontError, headers: Headers | None = None
 ) -> BytesResponse:
     fields = dict([*(headers or []), *encoded_headers(failure.headers), *_error_headers(error)])
-    return BytesResponse(failure.status, json.dumps(failure.body), [*JSON, *fields.items()])
+    return BytesResponse(failure.status, json.dumps(failure.content), [*JSON, *fields.items()])
 
 
 def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:

@@ -99,7 +99,7 @@ def token_count(count: int) -> JsonObject:
 
 def encoding(request: ClientRequest) -> StreamEncoding:
     """Return how a stream is sent: as events for `alt=sse`, else as one JSON array."""
-    if request.query.get("alt", "").lower() == "sse":
+    if _takes_events(request):
         client = request.headers.get("x-goog-api-client", "")
         is_older = client != "" and _NEWEST_CLIENT not in client
         bare = is_older or _READS_BARE_ERRORS.search(client)
@@ -112,6 +112,19 @@ def encoding(request: ClientRequest) -> StreamEncoding:
         heartbeat=_BLANK,
         tail=b"]",
     )
+
+
+def reads_error_lists(request: ClientRequest) -> bool:
+    """Return whether an error is in a list, as the chunks of a stream that is one JSON array are.
+
+    So Google's servers send it, and clients that read the array's elements look there for it.
+    """
+    is_stream = request.path.rstrip("/").endswith(":streamGenerateContent")
+    return is_stream and not _takes_events(request)
+
+
+def _takes_events(request: ClientRequest) -> bool:
+    return request.query.get("alt", "").lower() == "sse"
 
 
 _BLANK: Final = b"\n"

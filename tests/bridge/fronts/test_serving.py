@@ -106,6 +106,30 @@ def test_a_wrong_key_is_a_401_in_the_form_of_the_api(front: str) -> None:
     assert scene.server.received == []
 
 
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"x-api-key": "sk-wrong"}, {}, 401),
+        ({"x-api-key": KEY}, {}, 400),
+        ({"x-api-key": KEY}, ASKS["gemini"][1], 429),
+    ],
+    ids=["wrong key", "invalid request", "upstream"],
+)
+def test_errors_of_a_gemini_stream_that_is_one_array_are_in_a_list(
+    headers: dict[str, str], body: dict[str, Any], status: int
+) -> None:
+    """As on Google's servers: `llm-gemini` reads the elements of the array."""
+    path = f"/v1beta/models/{MODEL}:streamGenerateContent"
+    with (
+        playing(COMPATIBLE, Refused(status=429)) as scene,
+        gateway(scene.model, client_api_keys=(KEY,)) as url,
+    ):
+        answer = httpx.post(url + path, json=body, headers=headers)
+
+    [element] = answer.json()
+    assert (answer.status_code, element["error"]["code"]) == (status, status)
+
+
 # -- paths
 
 

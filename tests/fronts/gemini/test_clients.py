@@ -9,7 +9,7 @@ from google.genai import errors, types
 from msgspec.structs import replace
 
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import ListedModel
+from llmcore.fronts.front import ClientRequest, ListedModel
 from llmcore.fronts.gemini import front, grammar
 from llmcore.fronts.sealer import seal_in
 from llmcore.schema import json
@@ -268,6 +268,25 @@ def test_errors_have_googles_form(error: FrontError, status: int, word: str) -> 
 
     assert made.status == status
     assert (caught.value.code, caught.value.status, caught.value.message) == (status, word, "m")
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "in_list"),
+    [
+        (STREAM_PATH, {}, True),
+        (STREAM_PATH + "/", {"$alt": "json;enum-encoding=int"}, True),
+        (STREAM_PATH, {"alt": "sse"}, False),
+        ("/v1beta/models/m:generateContent", {}, False),
+    ],
+)
+def test_an_error_is_in_a_list_where_the_stream_would_be_one(
+    path: str, query: dict[str, str], in_list: bool
+) -> None:
+    form = front.error_form(ClientRequest(body={}, path=path, query=query))
+    error = FrontError(status=400, message="m")
+
+    alone = front.error(error).content
+    assert form(error).content == ([alone] if in_list else alone)
 
 
 def test_rate_limit_error_has_the_time_to_wait() -> None:
