@@ -55,7 +55,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
 }
 """Advice for paths that are not served, by a segment of them."""
 
-_GEMINI_FORMAT: Final = "generationConfig"
+_GEMINI_FORMAT: Final = "generationConfig.responseMimeType"
 """Where requests of the Gemini API ask for structured output."""
 
 

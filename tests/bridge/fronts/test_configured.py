@@ -373,3 +373,21 @@ def test_structured_output_degrades_for_the_fronts_that_are_named(front: str, st
 
     assert answer.status_code == status, answer.text
     assert len(scene.server.received) == (status == 200)
+
+
+def test_the_error_of_structured_output_names_the_field_of_geminis_clients() -> None:
+    """One that can be left out alone."""
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "generationConfig": {
+            "responseMimeType": "application/json",
+            "responseJsonSchema": {"type": "object", "properties": {"yes": {"type": "boolean"}}},
+        },
+    }
+    with (
+        playing(COMPATIBLE, Said(text="{}")) as scene,
+        gateway(without_schemas(scene.server.url), relay=False, structured_output="error") as url,
+    ):
+        answer = httpx.post(f"{url}/v1beta/models/{MODEL}:generateContent", json=body)
+
+    assert "Leave generationConfig.responseMimeType out" in answer.json()["error"]["message"]
