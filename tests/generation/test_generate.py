@@ -211,10 +211,15 @@ async def test_rounds_of_tools_end_at_the_limit_and_leave_the_last_calls_pending
 
 
 @pytest.mark.parametrize(
-    ("choice", "named"), [("required", True), (ToolChoice.named("look"), True), ("auto", False)]
+    ("choice", "named"),
+    [
+        (ToolChoice.required(), True),
+        (ToolChoice.named("look"), True),
+        (ToolChoice.auto(), False),
+    ],
 )
 async def test_rounds_used_up_name_a_tool_choice_that_requires_calls(
-    choice: ToolChoice | str, named: bool
+    choice: ToolChoice, named: bool
 ) -> None:
     """The model cannot answer with text then."""
 
