@@ -4,6 +4,7 @@ Size is measured by the bytes of all texts and by the number of values in all li
 since one message can have a million parts.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
@@ -33,9 +34,9 @@ keeps the loop from going on."""
 LARGE_REQUEST_VALUES: Final = 3 * LARGE_REQUEST_MESSAGES + 100
 """The number of values in lists and objects that takes as long: a message of text has three."""
 _LARGE_CHARS: Final = 1024 * 1024
-_LONG_TEXT: Final = 4096
-_COMMAS_OF_A_VALUE: Final = 25
-"""The commas of a text that take as long as one value: texts are read and written by C alone."""
+_MAY_BE_JSON: Final = re.compile(r'\s*["{\[]')
+"""The beginning of a text that may be read as JSON, as arguments of calls are; other texts are read
+and written by C alone."""
 
 
 def is_large(request: LLMRequest) -> bool:
@@ -90,8 +91,9 @@ def holds_much(*values: object) -> bool:
                 elif item and kind not in _SMALL:
                     pending.append(item)
                 continue
-            chars += (size := len(text))  # a long one may be JSON, such as arguments
-            members += text.count(",") // _COMMAS_OF_A_VALUE if size > _LONG_TEXT else 0
+            chars += (size := len(text))
+            if size > LARGE_REQUEST_VALUES and _MAY_BE_JSON.match(text):
+                members += text.count(",")
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 
 

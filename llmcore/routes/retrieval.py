@@ -90,7 +90,7 @@ def rerank_route(route: Route[Any], model_id: str) -> RerankRoute:
 
 def _refuse(request: LLMRequest, _streaming: bool) -> Result[Built[ChatBody], LLMError]:
     provider = request.provider_id
-    message = f"{provider} generates no text here: it has embeddings (`embed`) and `rerank`"
+    message = f"{provider} generates no text here: use `embed` or `rerank`"
     return Failure(ConfigurationError(message, provider=provider, error_code=UNSUPPORTED_OPERATION))
 
 

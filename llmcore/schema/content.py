@@ -29,7 +29,6 @@ from llmcore.schema.json import (
     plain_json,
     plain_metadata,
     tool_arguments,
-    without,
 )
 from llmcore.schema.media_sources import png_of, source_fields
 from llmcore.schema.pydantic_hooks import for_pydantic
@@ -369,8 +368,6 @@ ToolOutputPart: TypeAlias = Union[TextPart, ImagePart, AudioPart, DocumentPart, 
 
 def tool_output(value: object) -> "JsonValue | tuple[ToolOutputPart, ...]":
     """Return parts as a tuple, anything else as plain JSON; InvalidRequestError for a mixture."""
-    if type(value) is str:
-        return value
     if isinstance(value, _OUTPUT_PARTS):
         return (value,)
     if isinstance(value, list | tuple) and any(isinstance(item, _OUTPUT_PARTS) for item in value):
@@ -486,9 +483,8 @@ def cached(part: ContentPart | str, *, ttl: CacheTtl = "5m") -> ContentPart:
 
 def uncached(part: ContentPart) -> ContentPart:
     """Return *part* without the mark of `cached`."""
-    if _CACHE_KEY not in part.provider_metadata:  # nearly always
-        return part
-    return evolve(part, provider_metadata=without(part.provider_metadata, _CACHE_KEY))
+    kept = {key: data for key, data in part.provider_metadata.items() if key != _CACHE_KEY}
+    return part if kept == part.provider_metadata else evolve(part, provider_metadata=kept)
 
 
 def cache_ttl(part: object) -> CacheTtl | None:

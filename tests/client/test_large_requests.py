@@ -79,7 +79,7 @@ def tool(content: Any) -> LLMRequest:
         (user(ProviderPart("p", {"a": MEMBERS})), True),
         (assistant(ReasoningPart("x", encrypted="x" * MUCH)), True),
         (assistant(RefusalPart("x" * MUCH)), True),
-        (user(TextPart("[" + "1," * 25 * (LARGE_REQUEST_VALUES + 1) + "1]")), True),
+        (user(TextPart("\n[" + "1," * LARGE_REQUEST_VALUES + "1]")), True),
         (user(TextPart("f(1, 2)\n" * 2 * LARGE_REQUEST_VALUES)), False),
         (evolve(user(), tools=(ToolDefinition("f", "", OBJECT),)), True),
         (
