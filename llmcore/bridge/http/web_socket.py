@@ -87,7 +87,8 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         """Start the application, which may have the bytes of unfinished messages counted."""
         super().handle_connect(event)
         if not self.handshake_complete:
-            self.scope["extensions"][UNFINISHED] = {"count_with": self._count_with}
+            extensions = {**self.scope.get("extensions", {})}
+            self.scope["extensions"] = {**extensions, UNFINISHED: {"count_with": self._count_with}}
 
     def _count_with(self, held: HeldBytes) -> None:
         self._unfinished = held
