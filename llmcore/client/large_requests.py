@@ -92,8 +92,8 @@ def holds_much(*values: object) -> bool:
                     pending.append(item)
                 continue
             chars += (size := len(text))
-            if size > LARGE_REQUEST_VALUES and _MAY_BE_JSON.match(text):
-                members += text.count(",")
+            is_json = size > LARGE_REQUEST_VALUES and _MAY_BE_JSON.match(text)
+            members += text.count(",") if is_json else 0
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 
 
