@@ -1,9 +1,9 @@
 """Gemini: reading text, thoughts, media, sources and citations.
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Part,
-https://ai.google.dev/gemini-api/docs/thought-signatures (a part with a signature is never joined
-with another part: it is a segment of its own, but in a stream the last piece of a part has its
-signature), https://ai.google.dev/gemini-api/docs/google-search and .../url-context (grounding),
+https://ai.google.dev/gemini-api/docs/thought-signatures (a part with a signature goes back apart
+from parts without one; the last piece of a text that is streamed can have it),
+https://ai.google.dev/gemini-api/docs/google-search and .../url-context (grounding),
 https://ai.google.dev/api/generate-content#Segment (indexes count bytes of UTF-8 in the text of the
 response). Parts, as they come:
 
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from llmcore.protocols.gemini.names import METADATA_KEY, QUOTATIONS
+from llmcore.protocols.gemini.names import METADATA_KEY, QUOTATIONS, SIGNED_FROM
 from llmcore.protocols.gemini.state import (
     GeminiState,
     Text,
@@ -41,7 +41,7 @@ from llmcore.schema.json import (
     str_or_none,
 )
 from llmcore.schema.media_sources import decode_base64
-from llmcore.schema.persistent import PersistentList
+from llmcore.schema.persistent import PersistentList, to_list
 
 # -- text and thoughts
 
@@ -56,8 +56,8 @@ def on_text(
 ) -> GeminiState:
     """Emit a delta of text or reasoning, in the open segment or in a new one.
 
-    A text with a signature is the end of the open segment if it *may_continue* the part before it,
-    which came in another chunk.
+    A text with a signature is the end of the open text if it *may_continue* the part before it,
+    which came in another chunk: clients show texts of their own apart.
     """
     native = present(part, but=("text", "thought"))
     text = str_or_none(part.get("text")) or ""
@@ -65,7 +65,9 @@ def on_text(
         return state
     thinking = part.get("thought") is True
     beside = present(native, but=("thoughtSignature",))
-    if native and not (may_continue and text and not beside):
+    if may_continue and text and native and not (beside or thinking) and state.info.mode == "text":
+        native[SIGNED_FROM] = sum(map(len, to_list(state.pieces)))
+    elif native:
         state = close_segment(state, events)
     state = open_segment(state, "reasoning" if thinking else "text", events, beside)
     if text and thinking:

@@ -15,6 +15,8 @@ CALL_IDS: Final = ANY_CALL_ID
 TOOL_NAMES: Final = ToolNameRule(first="a-zA-Z_", rest="a-zA-Z0-9_.-")
 """`FunctionDeclaration.name`: "Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or
 contain underscores, dots, colons and dashes". Vertex AI takes no colons and 64 characters."""
+SIGNED_FROM: Final = "signedFrom"
+"""Metadata of a text that was streamed: where its last piece begins, which alone was signed."""
 
 
 class GeminiBody(TypedDict, total=False):

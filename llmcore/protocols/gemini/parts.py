@@ -16,7 +16,7 @@ from attrs import field
 
 from llmcore.protocols import media
 from llmcore.protocols.gemini.models import GeminiRules
-from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS
+from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS, SIGNED_FROM
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import SKIP_SIGNATURE
 from llmcore.protocols.tools import object_arguments
@@ -35,7 +35,14 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, without
+from llmcore.schema.json import (
+    JsonValue,
+    NativeObject,
+    int_or_none,
+    object_or_empty,
+    objects,
+    without,
+)
 
 # -- text and media
 
@@ -119,7 +126,7 @@ def lower_part(
     replayed = target.replayed(part)
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
-            return [merge_native({"text": text}, replayed)]
+            return _lower_text(text, replayed)
         case ReasoningPart():
             return [_lower_reasoning(part, replayed)]
         case ImagePart() | AudioPart() | DocumentPart():
@@ -131,6 +138,13 @@ def lower_part(
             why = f"Gemini has no place for {media.noun_of(part)} here"
             diagnostics.dropped("unsupported-content", why)
             return []
+
+
+def _lower_text(text: str, replayed: NativeObject) -> list[NativeObject]:
+    """Return *text* as one part, or as two where its last piece alone was signed."""
+    start = int_or_none(replayed.pop(SIGNED_FROM, None)) or 0
+    before: list[NativeObject] = [{"text": text[:start]}] if 0 < start < len(text) else []
+    return [*before, merge_native({"text": text[start:] if before else text}, replayed)]
 
 
 def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObject:

@@ -405,6 +405,7 @@ def test_signatures_go_back_on_exactly_their_parts(form: str, stored: bool) -> N
         {"fileData": {"mimeType": "image/png", "fileUri": "gs://a/b"}},
         {"videoMetadata": {"fps": 2}, "text": "x"},
         {"text": "", "thoughtSignature": "s"},
+        {"text": "more", "thoughtSignature": "s"},
         {"brandNew": {"deep": [1, None]}, "thoughtSignature": "s"},
         {"functionCall": {"name": "f", "args": {"a": [1, "b", None]}, "id": "q", "extra": 1}},
     ],

@@ -223,6 +223,7 @@ def test_parts_of_a_response(name: str) -> None:
 
 
 _SIGNED = {"google": {"thoughtSignature": "s"}}
+_LAST_SIGNED = {"google": {"thoughtSignature": "s", "signedFrom": 1}}
 _AMONG_TEXTS = [{"text": "a"}, {"text": "b", "thoughtSignature": "s"}, {"text": "c"}]
 
 
@@ -235,7 +236,7 @@ _AMONG_TEXTS = [{"text": "a"}, {"text": "b", "thoughtSignature": "s"}, {"text": 
         ),
         (
             streamed([*map(chunk, _AMONG_TEXTS), chunk(finish="STOP")]),
-            (TextPart("ab", provider_metadata=_SIGNED), TextPart("c")),
+            (TextPart("ab", provider_metadata=_LAST_SIGNED), TextPart("c")),
         ),
         (
             streamed(
@@ -246,7 +247,8 @@ _AMONG_TEXTS = [{"text": "a"}, {"text": "b", "thoughtSignature": "s"}, {"text": 
                 ]
             ),
             (
-                ReasoningPart("ab", signature="s", provider_metadata=_SIGNED),
+                ReasoningPart("a"),
+                ReasoningPart("b", signature="s", provider_metadata=_SIGNED),
                 TextPart("c", provider_metadata=_SIGNED),
             ),
         ),
@@ -256,7 +258,7 @@ _AMONG_TEXTS = [{"text": "a"}, {"text": "b", "thoughtSignature": "s"}, {"text": 
 def test_the_signature_of_a_part_that_is_streamed_comes_with_its_last_piece(
     events: Sequence[LLMEvent], expected: tuple[ContentPart, ...]
 ) -> None:
-    """Parts of one document stay apart; the pieces of one part are one segment."""
+    """Parts of one document stay apart; the pieces of one text are one segment."""
     assert response(events).message.content == expected
 
 
