@@ -5,6 +5,7 @@ import os
 
 from llmcore.cli.program import note, say
 from llmcore.client.local import model_files
+from llmcore.schema.errors import install_extra
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +23,8 @@ def run(args: argparse.Namespace) -> int:
 def _install() -> int:
     model = model_files.install(os.environ, note)
     say(f"{model.name}: {model.path} ({model.size_bytes / 1e6:.0f} MB)")
+    if not model_files.can_run():
+        note(f"running it requires: {install_extra('local')}")
     return 0
 
 

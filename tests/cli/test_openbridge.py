@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,24 @@ def test_files_that_hold_no_request(
 
     assert main(["replay", "body.json"]) == 5
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["keys", "list"], ["usage"], ["config", "show"]])
+def test_command_without_the_extra_of_the_gateway_names_it(words: list[str]) -> None:
+    """What needs no part of it works."""
+    script = (
+        "import sys; sys.modules.update(prometheus_client=None); "
+        f"from llmcore.cli.openbridge import main; sys.exit(main({words}))"
+    )
+    environ = {**os.environ, "OPENAI_API_KEY": "k"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environ
+    )
+
+    told = "ConfigurationError: the gateway requires: pip install 'llmcore-routes[bridge]'"
+    expected = (0, False) if "config" in words else (9, True)
+    assert (done.returncode, told in done.stderr) == expected
 
 
 @pytest.mark.slow

@@ -13,22 +13,26 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-    multiprocess,
-    values,
-)
-from prometheus_client.core import HistogramMetricFamily
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from prometheus_client.registry import Collector
-
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.ledger import NANO
+from llmcore.schema.errors import missing_extra
 from llmcore.schema.usage import Usage
+
+try:  # programs that import a part of the gateway, and its commands, end here without its extra
+    from prometheus_client import (
+        CollectorRegistry,
+        Counter,
+        Gauge,
+        Histogram,
+        generate_latest,
+        multiprocess,
+        values,
+    )
+    from prometheus_client.core import HistogramMetricFamily
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST
+    from prometheus_client.registry import Collector
+except ImportError as error:
+    raise missing_extra("the gateway", "bridge", error) from error
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 

