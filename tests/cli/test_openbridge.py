@@ -113,7 +113,7 @@ def test_files_that_hold_no_request(
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["keys", "list"], ["usage"], ["config", "show"]])
 def test_command_without_the_extra_of_the_gateway_names_it(words: list[str]) -> None:
-    """What needs no part of it works."""
+    """Other commands run without it."""
     script = (
         "import sys; sys.modules.update(prometheus_client=None); "
         f"from llmcore.cli.openbridge import main; sys.exit(main({words}))"
