@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.cli.program import add_command, command, decimal_number, whole_number
+from llmcore.cli.program import add_command, command, decimal_number, model_name, whole_number
 from llmcore.protocols import PROTOCOL_IDS
 
 GRANULARITIES: Final = ("segment", "word")
@@ -291,7 +291,11 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", nargs="*", help="the user message; text on stdin is appended")
     models = parser.add_mutually_exclusive_group()
     models.add_argument(
-        "-m", "--model", metavar="PROVIDER:ID", help="such as openai:gpt-5.2, or an alias"
+        "-m",
+        "--model",
+        type=model_name,
+        metavar="PROVIDER:ID",
+        help="such as openai:gpt-5.2, or an alias",
     )
     models.add_argument("--local", action="store_true", help="ask the embedded local model")
     parser.add_argument("-s", "--system", metavar="TEXT", help="the system prompt")
@@ -369,6 +373,7 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m",
         "--model",
+        type=model_name,
         metavar="PROVIDER:ID",
         help="the model of requests that name none, or an alias; by default that of the config",
     )
@@ -380,6 +385,7 @@ def _add_model_and_settings(
     parser.add_argument(
         "-m",
         "--model",
+        type=model_name,
         metavar="PROVIDER:ID",
         required=True,
         help=f"such as {example}, or an alias",

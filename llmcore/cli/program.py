@@ -204,6 +204,13 @@ def whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 10") from None
 
 
+def model_name(text: str) -> str:
+    """Return the value of an option that names a model; an unset variable of a shell is empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty: write PROVIDER:ID, such as openai:gpt-5.2")
+    return text
+
+
 def decimal_number(text: str) -> float:
     """Return the value of an option that is a number."""
     try:

@@ -493,6 +493,21 @@ def test_half_a_model_is_refused(
     assert server.received == []
 
 
+@pytest.mark.parametrize("command", ["ask", "prepare", "image", "batch run"])
+def test_an_empty_model_is_refused_whatever_the_default_is(
+    server: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+) -> None:
+    """A script's variable that is not set stands for no other model."""
+    assert main(["config", "set", "model", "vllm:m-1"]) == 0
+    with pytest.raises(SystemExit):
+        main([*command.split(), "-m", "", "Hi"])
+
+    assert "argument -m/--model: it is empty" in capsys.readouterr().err
+    assert server.received == []
+
+
 @pytest.mark.slow
 def test_stdin_that_is_not_text_is_refused(server: Loopback) -> None:
     """It is not sent in pieces, nor does the program break."""
