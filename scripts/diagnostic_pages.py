@@ -100,6 +100,10 @@ def pages() -> dict[str, str]:
     return {"index.md": _index(), **{f"{code}.md": _page(code) for code in CODES}}
 
 
+MOST_PLACES: Final = 6
+"""A page with more modules names their packages alone."""
+
+
 def _index() -> str:
     rows = [f"| [`{code}`]({code}.md) | {CODES[code].meaning} |\n" for code in CODES]
     return (
@@ -118,12 +122,15 @@ def _page(code: str) -> str:
     entry: DiagnosticCode = CODES[code]
     found = [report for report in reports() if report.code == code]
     actions = ", ".join(sorted({report.action for report in found}))
-    places = ", ".join(f"`llmcore/{place}`" for place in sorted({one.place for one in found}))
+    places = {report.place for report in found}
+    if len(places) > MOST_PLACES:
+        places = {place.partition("/")[0] for place in places}
+    shown = ", ".join(f"`llmcore/{place}`" for place in sorted(places))
     return (
         f"# {code}\n\n{entry.meaning}\n\n"
         f"## Cause\n\n{entry.cause}\n\n"
         f"## What to do\n\n{entry.remedy}\n\n"
-        f"## Where it comes from\n\nAction: {actions}. Reported by {places}.\n\n"
+        f"## Where it comes from\n\nAction: {actions}. Reported by {shown}.\n\n"
         "[All diagnostics](index.md)\n"
     )
 
