@@ -118,7 +118,8 @@ def _providers(environ: Mapping[str, str]) -> Iterator[_Finding]:
     except LLMError as error:
         yield _Finding("fault", f"stored keys: {error}")
         return
-    configured = [entry for entry in provider_entries() if entry.is_configured(merged)]
+    entries = provider_entries().values()
+    configured = [entry for entry in entries if entry.is_configured(merged)]
     for entry in configured:
         name = next(name for name in entry.switches if merged.get(name, "").strip())
         where = "stored key" if name in stored and not environ.get(name) else "variable"
@@ -173,7 +174,7 @@ async def _network_findings(environ: Mapping[str, str]) -> list[_Finding]:
 
 def _addresses(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield id and base URL of each configured provider whose address does not depend on more."""
-    for entry in provider_entries():
+    for entry in provider_entries().values():
         if not entry.is_configured(environ):
             continue
         try:

@@ -44,8 +44,7 @@ def _remedy(error: errors.LLMError) -> str:
     if isinstance(error, errors.AuthenticationError) and error.status_code == 401:
         from llmcore.client.environment import provider_entries  # what has failed has loaded it
 
-        entries = {entry.id: entry for entry in provider_entries()}
-        entry = entries.get(error.provider or "")
+        entry = provider_entries().get(error.provider or "")
         if entry is not None and entry.key_variables:
             names = " or ".join(entry.key_variables)
             return f" — check {names}, or store a key with `llmcore keys set {entry.id}`"

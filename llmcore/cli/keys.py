@@ -48,12 +48,12 @@ def variable_of(named: str) -> str:
 
     Raises ConfigurationError for an unknown provider, InvalidRequestError for one without a key.
     """
-    entries = {entry.id: entry.key_variables for entry in provider_entries()}
-    variables = {name for names in entries.values() for name in names}
+    entries = provider_entries()
+    variables = {name for entry in entries.values() for name in entry.key_variables}
     if named in variables:
         return named
     if named not in entries:
         raise unknown_provider(named)
-    if not entries[named]:
+    if not entries[named].key_variables:
         raise InvalidRequestError(f"the provider {named!r} has no key")
-    return entries[named][0]
+    return entries[named].key_variables[0]

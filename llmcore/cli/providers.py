@@ -16,7 +16,7 @@ from llmcore.schema.json import JsonObject
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each provider."""
-    entries = provider_entries()
+    entries = provider_entries().values()
     width = max(len(entry.id) for entry in entries)
     environ = with_stored_keys(os.environ)
     if args.json:

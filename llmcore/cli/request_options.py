@@ -212,10 +212,9 @@ def no_model(client: Client) -> ConfigurationError:
 
 def _unconfigured(named: str, client: Client, *, local_by: str, keyless: bool) -> Facade:
     """Return the provider *named* if it needs no key or a login; else raise ConfigurationError."""
-    entries = {entry.id: entry for entry in provider_entries()}
-    if named not in entries:
+    entry = provider_entries().get(named)
+    if entry is None:
         raise unknown_provider(named)
-    entry = entries[named]
     if keyless or entry.works_without_variables:
         return entry.from_environ(client.environ)
     remedies = [

@@ -174,7 +174,7 @@ class ConfiguredProviders:
         """Return whether *provider* serves only its own models, and has its usual address."""
         from llmcore.client.environment import provider_entries  # loads the catalog's modules
 
-        entry = next((entry for entry in provider_entries() if entry.id == provider), None)
+        entry = provider_entries().get(provider or "")
         if entry is None or provider is None or not entry.only_own_models:
             return False
         return _address(self.by_name[provider]) == _address(entry.from_environ({}))

@@ -21,8 +21,8 @@ ENTRY_POINT_GROUP = "llmcore.providers"
 
 
 @cache  # all installed packages are looked through, which takes 10 ms
-def provider_entries() -> tuple[ProviderEntry, ...]:
-    """Return all providers: llmcore's own in their order, then those of other packages by name.
+def provider_entries() -> Mapping[str, ProviderEntry]:
+    """Return all providers by id: llmcore's own in their order, then those of other packages.
 
     Those of a package that is installed later are found by the next process.
     Raises ConfigurationError for an invalid entry point.
@@ -37,7 +37,7 @@ def provider_entries() -> tuple[ProviderEntry, ...]:
                 f"which is {entries[entry.id].home!r} already"
             )
         entries[entry.id] = entry
-    return tuple(entries.values())
+    return entries
 
 
 def _loaded(point: EntryPoint) -> ProviderEntry:
@@ -57,7 +57,7 @@ def provider_over(provider: str, protocol: str | None) -> str:
 
     It is the provider's id alone if that means this protocol, or if nothing else is known.
     """
-    entry = next((entry for entry in provider_entries() if entry.id == provider), None)
+    entry = provider_entries().get(provider)
     api = "" if entry is None or protocol is None else entry.api_of(protocol)
     return f"{provider}-{api}" if api else provider
 
@@ -70,13 +70,13 @@ def configured_by(environ: Mapping[str, str], default: str | None) -> Configured
     Keys are read later, when a request is prepared.
     """
     configured = {
-        entry.id: entry.from_environ(environ)
-        for entry in provider_entries()
+        id_: entry.from_environ(environ)
+        for id_, entry in provider_entries().items()
         if entry.is_configured(environ)
     }
     on_request = {
-        entry.id: cache(partial(entry.from_environ, environ))
-        for entry in provider_entries()
+        id_: cache(partial(entry.from_environ, environ))
+        for id_, entry in provider_entries().items()
         if entry.works_without_variables
     }
     made = ConfiguredProviders.of(configured, default, on_request)
@@ -96,7 +96,7 @@ def unconfigured(
     provider is meant, or the provider whose name is nearest to a misspelt one.
     """
     listing = f"(configured: {', '.join(configured) or 'none'})"
-    entries = {entry.id: entry for entry in provider_entries()}
+    entries = provider_entries()
     prefix, colon, _ = model_id.partition(":")
     stated = provider or (prefix if colon else None)
     provider_id, api = split_api(stated or "")
@@ -142,7 +142,7 @@ def _written_elsewhere(provider: str | None, model_id: str) -> str | None:
         return None
     meant = NAMES_ELSEWHERE.get(prefix) or PROVIDER_ALIASES.get(prefix, prefix)
     retrieval = {entry.id for entry in RETRIEVAL_PROVIDERS}
-    if meant not in {entry.id for entry in provider_entries()} - retrieval:
+    if meant not in provider_entries().keys() - retrieval:
         return None
     owner = get_model_info(model_id)
     return None if owner is not None and owner.provider == prefix else f"{meant}:{rest}"
@@ -153,14 +153,14 @@ def nearest_provider(name: str, others: Iterable[str] = (), *, cutoff: float = 0
 
     *others* are names of the caller's own; *cutoff* is that of `difflib.get_close_matches`.
     """
-    known = (*(entry.id for entry in provider_entries()), *PROVIDER_ALIASES, *others)
+    known = (*provider_entries(), *PROVIDER_ALIASES, *others)
     return next(iter(difflib.get_close_matches(name.lower(), known, 1, cutoff)), None)
 
 
 def unknown_provider(name: str, others: Iterable[str] = ()) -> ConfigurationError:
     """Return the error of a provider *name* that does not exist, neither here nor in *others*."""
     near = nearest_provider(name, others)
-    known = ", ".join((*others, *(entry.id for entry in provider_entries())))
+    known = ", ".join((*others, *provider_entries()))
     hint = f"did you mean {near!r}?" if near else f"there are {known}"
     return ConfigurationError(f"there is no provider {name!r}: {hint}")
 

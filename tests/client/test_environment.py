@@ -250,7 +250,7 @@ def test_a_package_adds_its_provider(installed: list[EntryPoint]) -> None:
     client = Client.from_env(environ=environ)
     ready = client.prepare(request(model="m", provider="acme", prompt="Hi")).unwrap()
 
-    assert provider_entries() == (*PROVIDERS, *RETRIEVAL_PROVIDERS, ACME)
+    assert [*provider_entries().values()] == [*PROVIDERS, *RETRIEVAL_PROVIDERS, ACME]
     assert list(client.providers) == ["groq", "acme"]
     assert ready.url == "https://eu.acme.example/chat/completions"
 

@@ -135,7 +135,8 @@ def _found_upstream(read: Values, tables: FileTables) -> str:
     if read.text("UPSTREAM_BASE_URL"):
         return COMPATIBLE
     upstream = next(
-        (entry.id for entry in provider_entries() if entry.is_configured(read.environ)), None
+        (id_ for id_, entry in provider_entries().items() if entry.is_configured(read.environ)),
+        None,
     )
     if upstream is not None:
         return upstream
@@ -169,7 +170,7 @@ def _client_keys(read: Values) -> tuple[str, ...]:
 
 def provider_ids() -> tuple[str, ...]:
     """Return every provider that an upstream can be of."""
-    return (COMPATIBLE, "local", *(entry.id for entry in provider_entries()))
+    return (COMPATIBLE, "local", *provider_entries())
 
 
 _ADMIN_KEY_CHARS: Final = 16

@@ -199,7 +199,7 @@ def _provider(name: str, settings: GatewaySettings) -> ModelSource:
 
 
 def _entry(name: str) -> ProviderEntry:
-    entry = next((entry for entry in provider_entries() if entry.id == name), None)
+    entry = provider_entries().get(name)
     if entry is None:
         raise unknown_provider(name, [COMPATIBLE])
     return entry
