@@ -102,8 +102,7 @@ def _tool_name(native: NativeObject) -> str | None:
 def begin_call(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit the start of a call, once its name is known, and the input that it has already."""
     begun = bool(item.call_id)
-    state = _start_call(state, item, events)
-    item = state.items[item.position]
+    state, item = _start_call(state, item, events)
     field = input_field(item.type)
     text = text_or_empty(item.native.get(field))
     if item.type not in NAMED_CALLS or not item.call_id or not text:
@@ -121,10 +120,11 @@ def _is_wrapped(state: ResponsesState, item: Item) -> bool:
     return item.type == "function_call" and item.native.get("name") in state.context.freeform
 
 
-def _start_call(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
+def _start_call(state: ResponsesState, item: Item, events: Events) -> tuple[ResponsesState, Item]:
+    """Return the state and the item after the start of a call, once its name is known."""
     name = _tool_name(item.native)
     if item.call_id or name is None:
-        return with_item(state, item)
+        return with_item(state, item), item
     call_id = _call_id(state, item)
     hosted = not is_client_run(item.native)
     freeform = (item.type == "custom_tool_call" and not hosted) or _is_wrapped(state, item)
@@ -140,7 +140,8 @@ def _start_call(state: ResponsesState, item: Item, events: Events) -> ResponsesS
     )
     call_ids = with_entry(state.info.call_ids, call_id, None)
     state = replace(state, info=replace(state.info, call_ids=call_ids))
-    return with_item(state, replace(item, call_id=call_id))
+    item = replace(item, call_id=call_id)
+    return with_item(state, item), item
 
 
 def _begins_with(native: NativeObject) -> ProviderMetadata:
@@ -194,8 +195,7 @@ def on_input_done(state: ResponsesState, event: NativeObject, events: Events) ->
     name = str_or_none(event.get("name"))
     if name is not None and not item.call_id:
         item = replace(item, native={**item.native, "name": name})
-        state = _start_call(state, item, events)
-        item = state.items[item.position]
+        state, item = _start_call(state, item, events)
     return with_item(
         state, replace(item, text=text_or_empty(event.get(input_field(type_))) or item.text)
     )
@@ -279,8 +279,7 @@ def with_listed(item: Item) -> Item:
 
 def settle_call(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End a call that the client is to run."""
-    state = _start_call(state, item, events)
-    item = state.items[item.position]
+    state, item = _start_call(state, item, events)
     if not item.call_id:
         events.append(ErrorEvent(StreamError("a tool call has no name", raw=item.native)))
         return with_item(state, replace(item, done=True))
@@ -324,8 +323,7 @@ _SEPARATE: Final = frozenset({"program", "shell_call", "tool_search_call"})
 def settle_hosted(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End a call that the provider ran, with its result where the item has it."""
     native = item.native
-    state = _start_call(state, item, events)
-    item = state.items[item.position]
+    state, item = _start_call(state, item, events)
     if not item.call_id:  # an MCP call that lost its name
         return settle_unknown(state, item, events)
     metadata = {METADATA_KEY: {**item.metadata, "item": _without_image(native)}}
