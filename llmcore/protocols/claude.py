@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
-from llmcore.protocols.lowering import CONTINUE_TEXT, nearest_effort, note_continue_message
+from llmcore.protocols.lowering import CONTINUE_TEXT, accepted_effort, note_continue_message
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, present
@@ -222,12 +222,7 @@ def _lower_effort(effort: str | None, rules: ClaudeRules, diagnostics: Diagnosti
     """Return the level that the model has for *effort*; None if it has no levels."""
     if effort is None or not rules.efforts:
         return None
-    nearest = nearest_effort(effort, rules.efforts)
-    if nearest == effort:
-        return effort
-    why = f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}"
-    diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
-    return nearest
+    return accepted_effort(effort, rules.efforts, diagnostics)
 
 
 def _display(reasoning: ReasoningOptions) -> str | None:

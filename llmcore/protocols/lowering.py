@@ -252,6 +252,18 @@ def nearest_effort(effort: str, levels: Sequence[str]) -> str:
     return below[-1] if below else reasons[0]
 
 
+def accepted_effort(
+    effort: str, levels: Sequence[str], diagnostics: Diagnostics, *, model: str = "the model"
+) -> str:
+    """Return the `nearest_effort` to *effort*, and report where it is another one."""
+    nearest = nearest_effort(effort, levels)
+    if nearest != effort:
+        code = "reasoning-not-off" if effort == "none" else "reasoning-effort-changed"
+        why = f"{model} takes {', '.join(levels)}; {effort!r} became {nearest!r}"
+        diagnostics.at("reasoning.effort").changed(code, why)
+    return nearest
+
+
 def with_accepted_effort(
     request: LLMRequest, efforts: Efforts, diagnostics: Diagnostics, *, name: str = ""
 ) -> LLMRequest:
@@ -263,10 +275,7 @@ def with_accepted_effort(
     levels = next((levels for models, levels in efforts if matches_model(models, model)), ())
     if reasoning is None or reasoning.effort is None or not levels:
         return request
-    wanted, effort = reasoning.effort, nearest_effort(reasoning.effort, levels)
-    if effort == wanted:
+    effort = accepted_effort(reasoning.effort, levels, diagnostics, model=model)
+    if effort == reasoning.effort:
         return request
-    code = "reasoning-not-off" if wanted == "none" else "reasoning-effort-changed"
-    why = f"{model} takes {', '.join(levels)}; {wanted!r} became {effort!r}"
-    diagnostics.at("reasoning.effort").changed(code, why)
     return changed(request, reasoning=changed(reasoning, effort=effort))

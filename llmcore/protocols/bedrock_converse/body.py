@@ -57,6 +57,7 @@ from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import model_family, native_provider_ids
 from llmcore.protocols.lowering import (
     OPENAI_EFFORTS,
+    accepted_effort,
     lower_service_tier,
     note_missing,
     with_accepted_effort,
@@ -142,7 +143,6 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
 # -- how much to think
 
 _LEVELS: Final = ("low", "medium", "high")
-_NEAREST: Final = {"minimal": "low", "xhigh": "high", "max": "high"}
 
 
 @frozen(kw_only=True)
@@ -278,13 +278,7 @@ def _level(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
     """Return the level that the model has for the wanted effort."""
     _note_amounts(reasoning, diagnostics)
     effort = reasoning.effort
-    if effort is None or effort in _LEVELS:
-        return effort
-    nearest = _NEAREST.get(effort, effort)  # a word of the vendor's own goes as it is
-    if nearest != effort:
-        why = f"the model takes {', '.join(_LEVELS)}; {effort!r} became {nearest!r}"
-        diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
-    return nearest
+    return None if effort is None else accepted_effort(effort, _LEVELS, diagnostics)
 
 
 def _note_amounts(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> None:
