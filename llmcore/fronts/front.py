@@ -29,7 +29,14 @@ from llmcore.protocols.response_parts import CommentaryAsReasoning
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StreamStart
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    StepFinish,
+    StreamStart,
+)
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Origin
@@ -299,6 +306,11 @@ class FrontWriter:
     def _end_response(self, event: Finish) -> None:
         """Write the end of a response, or its failure where that is the reason to stop."""
         raise NotImplementedError
+
+    def _note_reason(self, place: str, reason: FinishReason) -> None:
+        """Report a finish reason of the upstream for which the API has no word at *place*."""
+        why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
+        self._diagnostics.at(place).noted("finish-reason", why)
 
     # -- failures
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar, cast, get_args
 from attrs import evolve, fields_dict
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.policy import TranslationPolicy
 from llmcore.protocols.caching import OPENAI_BREAKPOINT
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.protocol import protocol_by_id
@@ -117,6 +118,12 @@ def required(body: Fields, name: str, kind: type[_T], path: str = "") -> _T:
         place = f"{path}{name}"
         raise invalid(f"{place}: Field required", place, "missing_field")
     return value
+
+
+def check_tool_count(count: int, policy: TranslationPolicy) -> None:
+    """Raise FrontError for a request with more tools than *policy* allows."""
+    if count > policy.max_tools:
+        raise invalid(f"At most {policy.max_tools} tools are taken.", "tools")
 
 
 def rooted(schema: JsonObject | None) -> JsonObject | None:

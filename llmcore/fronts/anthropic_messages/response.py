@@ -359,8 +359,7 @@ class MessagesWriter(FrontWriter):
         if self._summary is not None:
             stop = self._show_summary(self._summary.text, stop)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
-            why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
-            self._diagnostics.at("stop_reason").noted("finish-reason", why)
+            self._note_reason("stop_reason", reason)
         usage = usage_fields(self.usage, self._start, searches=self._pages.searches)
         extras, outer = container_fields(native)
         begun = present({"diagnostics": native.get("diagnostics")})

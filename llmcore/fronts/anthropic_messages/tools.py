@@ -24,6 +24,7 @@ from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
+    check_tool_count,
     read,
     read_objects,
     read_texts,
@@ -96,8 +97,7 @@ def read_offer(
     FrontError for invalid definitions, and for a choice of what the upstream lacks.
     """
     natives = read_objects(body, "tools")
-    if len(natives) + len(changes.definitions) > upstream.policy.max_tools:
-        raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
+    check_tool_count(len(natives) + len(changes.definitions), upstream.policy)
     reader = _ToolReader(body, upstream, diagnostics)
     specs: list[ToolSpec] = []
     for native, path in _offered(natives, changes, native=reader.native):

@@ -35,7 +35,7 @@ from llmcore.fronts.sealer import as_base64
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES
 from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.tools import freeform_arguments
-from llmcore.schema.content import ContentPart, TextPart, TokenLogprob, ToolCallPart
+from llmcore.schema.content import TextPart, TokenLogprob, ToolCallPart
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -125,10 +125,6 @@ class GeminiWriter(FrontWriter):
         candidate = {"content": content, "index": 0, **fields}
         self._events.append({"candidates": [candidate], **self._frame})
 
-    def _part(self, event: LLMEvent) -> ContentPart | None:
-        """Return the part for *event*, with the ids that the client sees."""
-        return self._record.part_of(event)
-
     def _handle(self, event: LLMEvent) -> None:
         if self._held is not None and not isinstance(event, _NO_PARTS):
             self._end_held(cut=False)  # what another part follows was not cut off
@@ -159,7 +155,7 @@ class GeminiWriter(FrontWriter):
     def _on_text_end(self, event: TextEnd) -> None:
         if self._beside:
             self._write_text({"text": ""})
-        text = self._run.end_text(self._part(event))
+        text = self._run.end_text(self._record.part_of(event))
         if text or event.citations:
             self._grounding.text(text, event.citations, self._diagnostics)
 
@@ -171,7 +167,7 @@ class GeminiWriter(FrontWriter):
 
     def _hide(self, event: LLMEvent) -> None:
         """Keep the state that the client does not see, or does not send back unchanged."""
-        part = self._part(event)
+        part = self._record.part_of(event)
         if part is not None:
             self._run.hide(part)
 
@@ -194,7 +190,7 @@ class GeminiWriter(FrontWriter):
     def _write_call(self, event: ToolCall, arguments: JsonObject) -> None:
         self._end_run()
         self._calls += 1
-        part = self._part(event)
+        part = self._record.part_of(event)
         if not isinstance(part, ToolCallPart):
             return
         native = {"id": part.id, "name": part.name, "args": arguments}
@@ -262,7 +258,7 @@ class GeminiWriter(FrontWriter):
     # -- events by themselves
 
     def _on_file(self, event: File) -> None:
-        native, part = file_part(event, native=self._native), self._part(event)
+        native, part = file_part(event, native=self._native), self._record.part_of(event)
         beside = self._native_fields(event)
         draft = beside.get("thought") is True
         if native is None or part is None:

@@ -19,7 +19,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.policy import HostedToolPolicy
-from llmcore.fronts.reading import read, report_unknown, rooted
+from llmcore.fronts.reading import check_tool_count, read, report_unknown, rooted
 from llmcore.fronts.tools_as_functions import (
     HOSTED_AS_FUNCTIONS,
     function_instead,
@@ -60,8 +60,7 @@ def read_tools(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics)
         collector.add(tool, f"tools[{index}]")
     offer = OfferedTools(tools=tuple(collector.tools))
     collector.report_place()
-    if len(offer.tools) > upstream.policy.max_tools:
-        raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
+    check_tool_count(len(offer.tools), upstream.policy)
     return _with_choice(
         offer, config, native=upstream.protocol_id == PROTOCOL_ID, diagnostics=diagnostics
     )

@@ -281,8 +281,7 @@ class ChatWriter(FrontWriter):
     def _word(self, kind: str, reason: FinishReason) -> str:
         """Return `finish_reason`."""
         if kind == "other":
-            why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
-            self._diagnostics.at("choices[0].finish_reason").noted("finish-reason", why)
+            self._note_reason("choices[0].finish_reason", reason)
         if kind == "tool_calls" and self._request.legacy:
             return "function_call"
         return _WORDS[kind]

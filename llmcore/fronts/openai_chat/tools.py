@@ -22,6 +22,7 @@ from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, r
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
+    check_tool_count,
     read,
     read_objects,
     report_lost,
@@ -56,8 +57,7 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
     """Return the tools and the choice among them. Raises FrontError if they are invalid."""
     legacy = bool(body.get("functions")) and not body.get("tools")
     natives = _natives(body, legacy=legacy)
-    if len(natives) > upstream.policy.max_tools:
-        raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
+    check_tool_count(len(natives), upstream.policy)
     tools = [_tool(native, path, upstream) for path, native in natives]
     _reject_same_names(tools)
     choice = body.get("function_call" if legacy else "tool_choice")

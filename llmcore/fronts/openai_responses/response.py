@@ -379,8 +379,7 @@ class ResponsesWriter(FrontWriter):
             self._end("incomplete", incomplete_details={"reason": incomplete})
         else:
             if reason.reason == "other":
-                why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
-                self._diagnostics.at("status").noted("finish-reason", why)
+                self._note_reason("status", reason)
             self._end("completed")
 
     def _incomplete(self, reason: FinishReason) -> str | None:

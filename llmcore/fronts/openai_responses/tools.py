@@ -19,7 +19,7 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
-from llmcore.fronts.reading import rooted
+from llmcore.fronts.reading import check_tool_count, rooted
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
@@ -139,9 +139,8 @@ class ToolCollector:
                 param=path,
                 code="tool_name_conflict",
             )
-        if len(self._tools) >= self._policy.max_tools and key not in self._tools:
-            raise invalid(f"At most {self._policy.max_tools} tools are taken.", "tools")
         self._tools[key] = tool
+        check_tool_count(len(self._tools), self._policy)
         if tool.entry:
             self._upstream.add(tool.entry.upstream)
 
