@@ -13,6 +13,7 @@ from llmcore.generation.generate import generate
 from llmcore.generation.results import step_count_is
 from llmcore.generation.stream import stream
 from llmcore.routes.anthropic import Anthropic
+from llmcore.routes.openai import OpenAI
 from llmcore.schema.events import StepFinish
 from llmcore.schema.options import CachePolicy
 from llmcore.testing import scripted
@@ -82,3 +83,13 @@ async def test_a_paused_turn_is_a_step_of_a_stream() -> None:
         steps = [event.step async for event in reader if isinstance(event, StepFinish)]
 
     assert steps == [0, 1]
+
+
+async def test_the_word_for_a_pause_ends_a_run_over_an_api_that_has_no_pauses() -> None:
+    choice = {"index": 0, "message": {"content": "Hm."}, "finish_reason": "pause_turn"}
+    wire = scripted({"object": "chat.completion", "choices": [choice]})
+    model = OpenAI.configure(api_key="sk-1").chat("gpt-4.1")
+    async with Client(http=wire) as client:
+        result = await generate(model, "Weather?", client=client)
+
+    assert (result.text, len(wire.bodies)) == ("Hm.", 1)
