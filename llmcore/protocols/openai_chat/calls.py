@@ -229,7 +229,7 @@ def _start(state: ChatState, fragment: Fragment, events: Events) -> ChatState:
     text = fragment.text
     if fragment.custom:
         call = replace(call, kind="custom", freeform=False)
-    elif text.strip() == "{}":
+    elif text.strip() == "{}" and not fragment.whole:
         text = ""  # some servers begin with an empty object
     elif is_object(text):
         call = replace(call, whole=text)

@@ -387,6 +387,18 @@ def test_no_arguments_are_an_empty_object_when_whole(arguments: object) -> None:
     assert part.arguments == {}
 
 
+def test_an_empty_object_is_kept_as_it_was_written_whole_as_in_a_stream() -> None:
+    """A server that streams may begin with one; one that does not has no more to say."""
+    named = call(0, id="a", name="now")
+    parts = call(0, id="a", name="now", arguments=""), call(0, arguments="{}")
+    message = {"tool_calls": [{**named, "function": {"name": "now", "arguments": "{}"}}]}
+
+    (at_once,) = response(whole(completion(message, "tool_calls"))).tool_calls
+    (streaming,) = response(streamed(calls_chunks(*parts))).tool_calls
+
+    assert at_once.raw_arguments == streaming.raw_arguments == "{}"
+
+
 def test_broken_arguments_are_kept_and_reported() -> None:
     """Half an object is never taken for a whole one, nor lost."""
     fragments = [call(0, id="a", name="one", arguments=""), call(0, arguments='{"city":"Ber')]
