@@ -88,6 +88,33 @@ def test_a_client_of_responses_may_drop_the_reasoning(
     assert scene.bodies[1] == scene.bodies[3]
 
 
+@pytest.mark.parametrize("form", ["items", "references"])
+@pytest.mark.parametrize("thoughts", ["", "The coast, hm."], ids=["no thoughts", "thoughts"])
+def test_a_client_of_responses_names_stored_items_that_have_the_state(
+    thoughts: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gemini's signatures come back by the ids of items: none is added for them."""
+    monkeypatch.setattr(CallStates, "get", lambda *_: None)
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, "input": [first], **WEATHER["openai-responses"]}
+    step = Said(thinking=thoughts, text="Let me see.", cities=("Bergen",))
+    with playing(GEMINI, step, ANSWER, ANSWER) as scene, gateway(scene.model) as url:
+        made = httpx.post(f"{url}/v1/responses", json=body).json()
+        said = made["output"]
+        call = next(item for item in said if item["type"] == "function_call")
+        result = {"type": "function_call_output", "call_id": call["call_id"], "output": "rain"}
+        named = [{"type": "item_reference", "id": item["id"]} for item in said]
+        echo = said if form == "items" else named
+        again = httpx.post(f"{url}/v1/responses", json={**body, "input": [first, *echo, result]})
+        chained = {**body, "previous_response_id": made["id"], "input": [result]}
+        httpx.post(f"{url}/v1/responses", json=chained)
+
+    assert "x-openbridge-diagnostics" not in again.headers
+    assert said[-1]["type"] == "function_call"
+    assert "thoughtSignature" in json.dumps(scene.bodies[1])
+    assert scene.bodies[1] == scene.bodies[2]
+
+
 def _is_dropped(item: dict[str, Any], thinking: str) -> bool:
     return item["type"] == "reasoning" and (thinking == "dropped" or not item["summary"])
 
