@@ -10,13 +10,15 @@ because clients parse the pieces as one object.
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import jiter
+
 from llmcore.fronts.anthropic_messages.compaction import streamed_compaction
 from llmcore.fronts.front import Event
 from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema import json
 from llmcore.schema.events import ToolCall
-from llmcore.schema.json import text_or_json
+from llmcore.schema.json import JsonValue, text_or_json
 
 
 def _delta(index: int, **delta: Any) -> Event:
@@ -150,8 +152,10 @@ class BlockWriter:
     def end_tool_use(self, block: OpenToolUse, call: ToolCall) -> Mapping[str, Any]:
         """End the open call; return its input, which is an object whatever the model wrote."""
         arguments = call.arguments
+        if call.kind == "function" and isinstance(arguments, str):
+            arguments = _object_so_far(arguments)
         if call.kind == "custom" or not isinstance(arguments, Mapping):
-            arguments = freeform_arguments(text_or_json(arguments))
+            arguments = freeform_arguments(text_or_json(call.arguments))
         if block.held and arguments:
             self.write(block.delta(json.dumps(arguments).decode()))
         shown = {"id": block.id, "name": block.name, "input": dict(arguments)}
@@ -175,3 +179,15 @@ class BlockWriter:
         else:
             self.write(_started(self.index, dict(block)))
         self._stop(dict(block))
+
+
+def _object_so_far(text: str) -> JsonValue:
+    """Return the object that the beginning of its JSON makes, as the SDKs read that of a stream.
+
+    Source: the `anthropic` package, 2.14.0 (`lib/streaming/_messages.accumulate_event`).
+    """
+    try:
+        value: JsonValue = jiter.from_json(text.encode("utf-8", "replace"), partial_mode=True)
+    except ValueError:
+        return None
+    return value

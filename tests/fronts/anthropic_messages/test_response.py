@@ -124,6 +124,29 @@ def test_a_finish_reason_has_its_stop_reason(
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"city": "Ber', {}),
+        ('{"city": "Bergen", "days": [1, 2', {"city": "Bergen", "days": [1, 2]}),
+        ("{", {}),
+        ('{"city": nowhere}', {"input": '{"city": nowhere}'}),
+        ('"a text"', {"input": '"a text"'}),
+    ],
+    ids=["in a string", "in a list", "at the start", "no JSON", "no object"],
+)
+def test_the_input_of_a_call_that_was_cut_is_what_the_sdk_reads_of_a_stream(
+    text: str, expected: dict[str, Any]
+) -> None:
+    """Whole and streamed; what no JSON of an object begins with is a text of its own."""
+    made = written(stream(call("look", text), reason="length", raw="length"))
+
+    assert made.whole["stop_reason"] == "max_tokens"
+    assert made.content[0]["input"] == expected
+    if text != '{"city": nowhere}':  # which the SDK refuses in a stream
+        assert sdk_stream(made.body).content[0].to_dict()["input"] == expected
+
+
+@pytest.mark.parametrize(
     ("native", "reason", "expected"),
     [
         ({"openai": {"stop_reason": "END"}}, "stop", ("stop_sequence", "END")),
