@@ -9,7 +9,7 @@ The text of a key is in the responses of creating and rotating it, and nowhere e
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio.to_thread
 
@@ -24,9 +24,14 @@ from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.schema.errors import LLMError, NotFoundError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import nearest
 from llmcore.schema.json import JsonObject, present
 
 _T = TypeVar("_T")
+
+_LONGEST_OVERLAP_S: Final = 10**9
+_USAGE_QUERY: Final = ("by", "since", "until")
+_LONGEST_COMPARED: Final = 80
 
 
 def admin_operations(accounts: Accounts) -> list[Operation]:
@@ -85,9 +90,10 @@ class _Admin:
         return (await _done(partial(self._keys.revoke, call.path["key_id"]))).shown()
 
     async def rotate(self, call: OperationRequest) -> JsonObject:
-        overlap = call.body.get("overlap_seconds", 0)
-        if isinstance(overlap, bool) or not isinstance(overlap, int | float) or overlap < 0:
-            raise invalid("overlap_seconds must be a number of at least 0", "overlap_seconds")
+        overlap: Any = call.body.get("overlap_seconds", 0)
+        if type(overlap) not in (int, float) or not 0 <= overlap <= _LONGEST_OVERLAP_S:
+            message = f"overlap_seconds must be a number from 0 to {_LONGEST_OVERLAP_S:,}"
+            raise invalid(message, "overlap_seconds")
         step = partial(self._keys.rotate, call.path["key_id"], overlap_s=float(overlap))
         key, text = await _done(step)
         return self._shown_once(key, text)
@@ -99,6 +105,10 @@ class _Admin:
 
     async def usage(self, call: OperationRequest) -> JsonObject:
         query, now, settings = call.query, time.time(), self._accounts.settings
+        for name in query.keys() - _USAGE_QUERY:
+            hint = nearest(name[:_LONGEST_COMPARED], _USAGE_QUERY)
+            known = hint or f"known: {', '.join(_USAGE_QUERY)}"
+            raise invalid(f"usage takes no {name[:80]!r} ({known})", name)
         zone = settings.time_zone
         by = [name for name in query.get("by", "key,model").split(",") if name]
 

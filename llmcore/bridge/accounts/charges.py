@@ -383,7 +383,7 @@ def budget_meters(key: IssuedKey, at: float, zone: tzinfo) -> list[Meter]:
 def _budgets(
     name: str, usd: float | None, tokens: int | None, when: str, keep_s: float
 ) -> list[Meter]:
-    limits = {"usd": None if usd is None else round(usd * NANO), "tokens": tokens}
+    limits = {"usd": max(1, round(usd * NANO)) if usd else None, "tokens": tokens}  # 0 is unlimited
     return [
         Meter(name=f"budget:{unit}:{name}:{when}", limit=limit, keep_s=keep_s)
         for unit, limit in limits.items()

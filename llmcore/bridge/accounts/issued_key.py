@@ -22,7 +22,7 @@ from llmcore.schema import json
 from llmcore.schema.codec import faults_of, from_json, to_json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, present
+from llmcore.schema.json import JsonObject
 
 _ID_BYTES: Final = 5
 _SECRET_BYTES: Final = 32
@@ -170,7 +170,9 @@ def limits_from(given: JsonObject) -> KeyLimits:
     could not show.
     """
     try:
-        limits = from_json(KeyLimits, present(given))
+        # null means that a limit is not set, and unknown names are refused with it too
+        stated = {k: v for k, v in given.items() if v is not None or k not in LIMITS}
+        limits = from_json(KeyLimits, stated)
     except InvalidRequestError as error:
         faults = faults_of(error.cause or error).removesuffix(" @ $")  # of the whole object
         raise InvalidRequestError(f"{_INVALID}: {faults}", cause=error) from error

@@ -306,6 +306,46 @@ async def test_the_admin_creates_and_rotates_keys(settings: GatewaySettings) -> 
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "said"),
+    [
+        ("POST", "/rotate", {"overlap_seconds": 10**400}, "from 0 to 1,000,000,000"),
+        ("POST", "/rotate", {"overlap_seconds": 1e300}, "from 0 to 1,000,000,000"),
+        ("POST", "/rotate", {"overlap_seconds": True}, "from 0 to 1,000,000,000"),
+        ("POST", "", {"budget_usdd": None}, "unknown fields: budget_usdd"),
+        ("GET", "/admin/usage?sinse=1d", None, "did you mean 'since'?"),
+        ("GET", "/admin/usage?colour=1", None, "known: by, since, until"),
+    ],
+)
+async def test_what_the_admin_did_not_mean_is_refused(
+    settings: GatewaySettings, method: str, path: str, sent: Any, said: str
+) -> None:
+    """In place of other sums, of a limit that stays, or of a failure."""
+    admin = {"authorization": f"Bearer {ADMIN_KEY}"}
+    async with asked(settings, **admin) as client:
+        made = (await client.post("/admin/keys", json={"name": "ci"})).json()
+        url = path if path.startswith("/admin") else f"/admin/keys/{made['id']}{path}"
+        answer = await client.request(method, url, json=sent)
+
+    assert answer.status_code == 400, answer.text
+    assert said in answer.json()["error"]["message"]
+
+
+@pytest.mark.anyio
+async def test_the_smallest_budget_is_one(settings: GatewaySettings, ledger: Ledger) -> None:
+    """Of less than a billionth of a dollar, which is what amounts are counted in."""
+    _, mine = key_for(ledger, budget_usd=1e-10)
+    everyone = evolve(settings, accounts=evolve(settings.accounts, budget_usd=1e-10))
+    async with asked(settings) as client:
+        of_a_key = await client.post("/v1/responses", json=body(), headers=mine)
+    _, other = key_for(ledger)
+    async with asked(everyone) as client:
+        of_all = await client.post("/v1/responses", json=body(), headers=other)
+
+    assert (of_a_key.status_code, of_all.status_code) == (429, 429)
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("issued", [False, True])
 async def test_a_new_key_has_a_warning_where_issued_keys_are_off(
     settings: GatewaySettings, issued: bool
