@@ -85,7 +85,7 @@ class ReadMessagesRequest(ReadRequest):
     """A request, with what writing its response needs."""
 
     shows_thinking: bool = True
-    """False where the client asks for thinking without its text (`display: omitted`)."""
+    """False where the client asks for no thinking, or for none of its text (`display: omitted`)."""
     takes_state: bool = True
     """Whether state may be carried in a block of its own. Clients that turn thinking off get it
     only where a tool's result continues the response."""
@@ -140,13 +140,14 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
     )
     request = without_billing_line(request, upstream, diagnostics)
     thinking = object_or_empty(body.get("thinking"))
+    thinks = thinking.get("type") != "disabled"
     streaming = _streams(client_request)
     return ReadMessagesRequest(
         request=request,
         streaming=streaming,
         diagnostics=tuple(diagnostics.entries),
-        shows_thinking=thinking.get("display") != "omitted",
-        takes_state=thinking.get("type") != "disabled",
+        shows_thinking=thinks and thinking.get("display") != "omitted",
+        takes_state=thinks,
         searches=offer.searches,
         call_ids=reader.call_ids,
         compacts=wish is not None,

@@ -177,6 +177,9 @@ class MessagesWriter(FrontWriter):
         if empty and not event.provider_metadata:
             return  # an item's id alone is enough for the provider that keeps the item
         self._state.add_thinking(self._record.part_of(event))
+        if not self._request.takes_state:
+            self._state.hidden = True
+            return
         if self._block is None and self._blocks.ends_with_text:
             self._state.text_says_more = True
             return

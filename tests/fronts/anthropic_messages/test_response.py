@@ -469,6 +469,26 @@ def test_no_block_carries_state_where_thinking_is_off_and_no_tool_is_called() ->
     assert [one.code for one in made.writer.diagnostics] == ["opaque-data-dropped"]
 
 
+@pytest.mark.parametrize(
+    ("parts", "types", "codes"),
+    [
+        ([], ["text"], ["opaque-data-dropped"]),
+        ([call("look", "{}")], ["text", "tool_use", "redacted_thinking"], []),
+    ],
+    ids=["text", "call"],
+)
+def test_thinking_of_a_model_that_always_thinks_is_not_shown_where_it_is_off(
+    parts: list[Any], types: list[str], codes: list[str]
+) -> None:
+    """Clients that turn it off read the first block as the text."""
+    context = read({"thinking": {"type": "disabled"}})
+    made = written(stream(thought("Hm.", signature="c2ln"), text("Hi"), *parts), context)
+
+    assert made.types == types
+    assert "Hm." not in str(made.content)
+    assert [one.code for one in made.writer.diagnostics] == codes
+
+
 @pytest.mark.parametrize("protocol_id", ["openai-chat", "openai-responses", GEMINI, MESSAGES])
 def test_sealed_state_is_never_sent_to_a_vendor(protocol_id: str) -> None:
     """A conversation that began elsewhere keeps its texts and calls."""
