@@ -211,7 +211,8 @@ class _ContentsReader:
         """Return a function's result, for the call that it names or else for the next open call."""
         name = str_or_none(response.get("name"))
         call = self._called(str_or_none(response.get("id")), name)
-        content, failed = result_content(response.get("response"), native=self._native)
+        given = response.get("response")
+        content, failed = result_content(given, name=name, native=self._native)
         files = self._files(response, path)
         part = ToolResultPart(
             call.id,
@@ -333,6 +334,8 @@ _RESULT: Final = "output"
 _FAILURE: Final = "error"
 _BARE: Final = "result"
 """The field in which `google-genai` puts a function's result."""
+_NAMED: Final = "content"
+"""The field in which the AI SDK puts it, beside the function's name."""
 
 
 def _is_mixed(response: NativeObject) -> bool:
@@ -341,8 +344,8 @@ def _is_mixed(response: NativeObject) -> bool:
     return len(given) > 1 and not MEANINGFUL.isdisjoint(given)
 
 
-def result_content(response: object, *, native: bool) -> tuple[JsonValue, bool]:
-    """Return a function's result, and whether the function failed.
+def result_content(response: object, *, name: str | None, native: bool) -> tuple[JsonValue, bool]:
+    """Return the result of the function *name*, and whether the function failed.
 
     An object that is not exactly one `output` or `error` is the result itself. What only other
     upstreams need is not read for a *native* one, so that it goes up as it came.
@@ -357,6 +360,8 @@ def result_content(response: object, *, native: bool) -> tuple[JsonValue, bool]:
         return response, False
     if response.keys() == {_BARE} and isinstance(response[_BARE], str):
         return response[_BARE], False
+    if response.keys() == {"name", _NAMED} and response["name"] == name:
+        return response[_NAMED], False
     return response, bool(response.get(_FAILURE)) and _RESULT not in response
 
 
