@@ -10,6 +10,7 @@ into `additionalModelRequestFields`, with the beta features that they need.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from attrs import field
@@ -28,6 +29,7 @@ from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema import json
+from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
@@ -54,6 +56,10 @@ def lower_tools(
 
     *keys* are the ids under which raw tools are this API's own.
     """
+    if _are_forbidden(request):
+        why = "the API cannot forbid tool calls: the tools are left out"
+        diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
+        return ConverseTools()
     tools: list[Block] = []
     vendors: list[ClaudeTool] = []
     only = _only_tool(request, rules, diagnostics)
@@ -80,6 +86,14 @@ def lower_tools(
         fields["anthropic_beta"] = betas
     choice = _lower_choice(request, rules, has_tools=bool(tools or fields), diagnostics=diagnostics)
     return ConverseTools(tools=tools, choice=choice if tools else None, fields=fields)
+
+
+def _are_forbidden(request: LLMRequest) -> bool:
+    """Return whether no tool may be called, and none was, so that none needs a definition."""
+    if not request.tools or request.tool_choice is None or request.tool_choice.mode != "none":
+        return False
+    parts = chain.from_iterable(message.content for message in request.messages)
+    return not any(isinstance(part, ToolCallPart | ToolResultPart) for part in parts)
 
 
 def _lower_hosted(

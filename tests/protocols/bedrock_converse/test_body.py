@@ -7,7 +7,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from llmcore.protocols.bedrock_converse.models import rules_of
-from llmcore.schema.content import DocumentPart, ReasoningPart, TextPart, ToolCallPart, cached
+from llmcore.schema.content import (
+    DocumentPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    cached,
+)
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
@@ -439,19 +446,35 @@ def test_citations_beside_a_schema() -> None:
     [
         (None, None),
         (ToolChoice.auto(), None),
-        (ToolChoice.none(), None),
         (ToolChoice.required(), {"any": {}}),
         (ToolChoice.named("look"), {"tool": {"name": "look"}}),
     ],
 )
-def test_every_tool_choice_is_sent_or_reported(choice: ToolChoice | None, expected: Any) -> None:
-    """The API has no `none`: the tools stay, and a Diagnostic warns that they may be called."""
+def test_every_tool_choice_but_none_is_sent(choice: ToolChoice | None, expected: Any) -> None:
     asked = ask(NOVA, tools=[LOOK], tool_choice=choice)
 
     assert body(asked)["toolConfig"]["tools"][0]["toolSpec"]["name"] == "look"
     assert body(asked)["toolConfig"].get("toolChoice") == expected
-    forbidden = choice is not None and choice.mode == "none"
-    assert codes(asked) == ([("unsupported-tool-choice", "tool_choice")] if forbidden else [])
+    assert codes(asked) == []
+
+
+def test_the_choice_none_leaves_tools_out_that_nothing_called() -> None:
+    """The API has no `none`."""
+    asked = ask(NOVA, tools=[LOOK], tool_choice=ToolChoice.none())
+
+    assert "toolConfig" not in body(asked)
+    assert codes(asked) == [("tool-choice-emulated", "tool_choice")]
+
+
+def test_the_choice_none_keeps_tools_that_the_history_has_calls_of() -> None:
+    """The API requires their definitions; a Diagnostic warns that they may be called."""
+    called = answer(ToolCallPart(id="c1", name="look", arguments={}), model=NOVA)
+    result = Message("tool", [ToolResultPart("c1", "x")])
+    history = [Message.user("Hi"), called, result]
+    asked = ask(NOVA, messages=history, tools=[LOOK], tool_choice=ToolChoice.none())
+
+    assert body(asked)["toolConfig"]["tools"][0]["toolSpec"]["name"] == "look"
+    assert codes(asked) == [("unsupported-tool-choice", "tool_choice")]
 
 
 @pytest.mark.parametrize(
