@@ -6,6 +6,7 @@ such as `messages[2].content[0].source.data`.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeVar, cast, get_args
 
 from attrs import evolve, fields_dict
@@ -26,9 +27,10 @@ from llmcore.schema.content import (
     uncached,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.json import JsonObject, dumps, loads, object_or_empty
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.options import GenerationOptions, ReasoningOptions
+from llmcore.schema.tools import ToolDefinition
 
 _T = TypeVar("_T")
 
@@ -133,6 +135,39 @@ def rooted(schema: JsonObject | None) -> JsonObject | None:
     if schema and not {"type", "$ref"} & schema.keys():
         return {"type": "object", **schema}
     return schema
+
+
+def function_tool(
+    name: str,
+    description: str,
+    schema: JsonObject | None,
+    *,
+    strict: bool | None = None,
+    cache: CacheTtl | None = None,
+) -> ToolDefinition:
+    """Return a tool that a client runs, with an object as the root of its *schema*.
+
+    Agents send the same tools with every request: the last ones that were read are kept.
+    """
+    written = None if schema is None else dumps(schema)
+    is_kept = len(description) <= _MAX_KEPT_TEXT and len(written or b"") <= _MAX_KEPT_SCHEMA
+    make = _kept_tool if is_kept else _kept_tool.__wrapped__
+    return make(name, description, written, strict, cache)
+
+
+_KEPT_TOOLS: Final = 256
+_MAX_KEPT_TEXT: Final = 16 * 1024
+"""In characters."""
+_MAX_KEPT_SCHEMA: Final = 4 * 1024
+"""In bytes, which take up to thirty times the memory once they are read."""
+
+
+@lru_cache(maxsize=_KEPT_TOOLS)
+def _kept_tool(
+    name: str, description: str, schema: bytes | None, strict: bool | None, cache: CacheTtl | None
+) -> ToolDefinition:
+    parameters = None if schema is None else object_or_empty(loads(schema))
+    return ToolDefinition(name, description, rooted(parameters), strict=strict, cache=cache)
 
 
 def report_unknown(

@@ -25,12 +25,12 @@ from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
     check_tool_count,
+    function_tool,
     read,
     read_objects,
     read_texts,
     report_unknown,
     required,
-    rooted,
 )
 from llmcore.fronts.tools_as_functions import (
     HOSTED_AS_FUNCTIONS,
@@ -40,6 +40,7 @@ from llmcore.fronts.tools_as_functions import (
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
@@ -204,16 +205,17 @@ class _ToolReader:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
                 self._diagnostics.at(f"{path}.{extra}").unsupported(why)
-        return ToolDefinition(
+        tool = function_tool(
             name,
             str_or_none(native.get("description")) or "",
-            rooted(read(native, "input_schema", dict, f"{path}.") or {}),
+            read(native, "input_schema", dict, f"{path}.") or {},
             strict=read(native, "strict", bool, f"{path}."),
             cache=cache_ttl_of(native),
-            provider_metadata={METADATA_KEY: {name: native[name] for name in extras}}
-            if extras
-            else {},
         )
+        if not extras:
+            return tool
+        own = {METADATA_KEY: {name: native[name] for name in extras}}
+        return changed(tool, provider_metadata=own)
 
     def _hosted(
         self, native: Fields, type_: str, kind: HostedToolKind | None, path: str

@@ -23,11 +23,11 @@ from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
     check_tool_count,
+    function_tool,
     read,
     read_objects,
     report_lost,
     required,
-    rooted,
 )
 from llmcore.fronts.tools_as_functions import function_instead, refuse_or_report
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID, TOOL_NAMES
@@ -128,10 +128,10 @@ def _function(native: Fields, path: str) -> ToolDefinition:
     # some clients write functions as the Responses API has them
     function = object_or_empty(native.get("function")) or native
     strict = function.get("strict")
-    return ToolDefinition(
+    return function_tool(
         required(function, "name", str, f"{path}.function."),
         str_or_none(function.get("description")) or "",
-        rooted(read(function, "parameters", dict, f"{path}.function.")),
+        read(function, "parameters", dict, f"{path}.function."),
         strict=strict if isinstance(strict, bool) else None,
         cache=cache_ttl_of(native) or cache_ttl_of(function),
     )

@@ -19,11 +19,12 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
-from llmcore.fronts.reading import check_tool_count, rooted
+from llmcore.fronts.reading import check_tool_count, function_tool
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_function
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
@@ -182,13 +183,14 @@ class ToolCollector:
         fields = {key: native[key] for key in _OWN_FIELDS if native.get(key)}
         if not self.native:
             self._note_unused(fields, path)
-        spec = ToolDefinition(
+        spec = function_tool(
             self._upstream_name(name, namespace),
             str_or_none(native.get("description")) or "",
             _parameters(native.get("parameters"), self._diagnostics.at(path)),
             strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
-            provider_metadata={METADATA_KEY: fields} if fields and self.native else {},
         )
+        if fields and self.native:
+            spec = changed(spec, provider_metadata={METADATA_KEY: fields})
         entry = ToolEntry(upstream=spec.name, kind="function", name=name, namespace=namespace)
         return OfferedTool(spec=spec, entry=entry, type="function")
 
@@ -334,7 +336,7 @@ _WRITTEN_MARKS: Final = tuple(f'"{mark}":'.encode() for mark in _MARKS)
 
 
 def _parameters(schema: object, diagnostics: Diagnostics) -> JsonObject | None:
-    """Return a schema whose root is an object; one without a type means that."""
+    """Return a schema without the marks for another server."""
     if schema is None:
         return None
     if not isinstance(schema, dict):
@@ -342,12 +344,12 @@ def _parameters(schema: object, diagnostics: Diagnostics) -> JsonObject | None:
         raise invalid(f"{path} must be a JSON Schema object.", path)
     given: JsonObject = schema
     if not any(mark in dumps(given) for mark in _WRITTEN_MARKS):
-        return rooted(given)
+        return given
     cleaned: JsonObject = _unmarked(given)
     if cleaned != given:
         why = "marks for OpenAI's own server were taken out of the schema"
         diagnostics.at("parameters").dropped("unsupported-schema-keyword", why)
-    return rooted(cleaned)
+    return cleaned
 
 
 def _unmarked(value: Any) -> Any:
