@@ -9,6 +9,7 @@ model id, and the empty one fits none.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, get_args
 
 from attrs import evolve
@@ -185,6 +186,7 @@ class FixedSampling:
         return effort is not None and matches_model(self.with_effort, model)
 
 
+@lru_cache(maxsize=4096)
 def matches_model(pattern: str, model: str) -> bool:
     """Return whether *pattern* is for *model*."""
     return bool(pattern) and re.fullmatch(pattern, model) is not None
@@ -272,8 +274,10 @@ def with_accepted_effort(
     *name* is what *efforts* call the model, where its id is another.
     """
     reasoning, model = request.reasoning, name or request.model_id
+    if reasoning is None or reasoning.effort is None:
+        return request
     levels = next((levels for models, levels in efforts if matches_model(models, model)), ())
-    if reasoning is None or reasoning.effort is None or not levels:
+    if not levels:
         return request
     effort = accepted_effort(reasoning.effort, levels, diagnostics, model=model)
     if effort == reasoning.effort:
