@@ -224,6 +224,7 @@ def _written_and_read(value: object) -> JsonValue | None:
     return None if copy != value or (may_be_deep and _too_deep(copy)) else copy
 
 
+_TEXT: Final = frozenset({str})
 _COPIED: Final = frozenset({str, bool, type(None)})
 """Types whose values are their own copies, whatever they are."""
 
@@ -283,6 +284,12 @@ def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderM
     if type(value) is not dict and not isinstance(value, Mapping | None):
         kind = shown_kind(value)
         raise InvalidRequestError(f"{field} must be a dict by provider, not {kind}")
+    if (
+        type(value) is dict
+        and _TEXT.issuperset(map(type, value))
+        and all(map(_is_flat, value.values()))  # such as the ids of items
+    ):
+        return {provider: data.copy() for provider, data in value.items()}
     copy = plain_object(value, field)
     for provider, data in copy.items():
         if not isinstance(data, dict):
@@ -291,6 +298,13 @@ def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderM
                 + (": write {PROVIDER: {...}}" if field == "provider_options" else "")
             )
     return copy  # type: ignore[return-value]
+
+
+def _is_flat(value: object) -> bool:
+    """Return whether *value* is a dict of texts, flags and nulls by names."""
+    if type(value) is not dict or not _TEXT.issuperset(map(type, value)):
+        return False
+    return _COPIED.issuperset(map(type, value.values()))
 
 
 def _key(key: object, where: str) -> str:
