@@ -322,8 +322,6 @@ class Call:
     def _await_event(self, limit: float | None) -> None:
         self._last_event = time.monotonic()
         self._next_event = math.inf if limit is None else anyio.current_time() + limit
-        if self._scope is not None:
-            self._scope.deadline = min(self._end, self._next_event)
 
     def _timed_out(self) -> RequestTimeoutError:
         if self._end <= max(self._next_event, anyio.current_time()):
@@ -366,11 +364,15 @@ async def _reaches_end(chunks: Chunks) -> bool:
     already. The rest is not waited for beyond a short limit, and its faults are not errors.
     """
     left = _LINGERING_BYTES
-    with anyio.move_on_after(_LINGERING_SECONDS), contextlib.suppress(LLMError):
-        while left > 0:
-            if (chunk := await anext(chunks, None)) is None:
-                return True
-            left -= len(chunk)
+    with contextlib.suppress(LLMError):
+        at_end = getattr(chunks, "at_end", None)
+        if at_end is not None and at_end():  # a time limit costs more than the read
+            return await anext(chunks, None) is None
+        with anyio.move_on_after(_LINGERING_SECONDS):
+            while left > 0:
+                if (chunk := await anext(chunks, None)) is None:
+                    return True
+                left -= len(chunk)
     return False
 
 

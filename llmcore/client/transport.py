@@ -12,7 +12,11 @@ from llmcore.schema.diagnostics import Diagnostic
 
 
 class Chunks(Protocol):
-    """The pieces of a body as they arrive, such as an asynchronous generator."""
+    """The pieces of a body as they arrive, such as an asynchronous generator.
+
+    It can also have a method `at_end`, which returns whether all pieces have been read and the end
+    has arrived, so that the next read does not wait.
+    """
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 

@@ -167,6 +167,10 @@ class _Body:
             raise StopAsyncIteration
         return chunk
 
+    def at_end(self) -> bool:
+        """Return whether the next read ends the iteration, without a wait."""
+        return self._content.at_eof()
+
     async def aclose(self) -> None:
         self._close()
 
