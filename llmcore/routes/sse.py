@@ -157,7 +157,7 @@ class SseDecoder:
         if len(text) > _LARGE and len(text) > _LARGE * text.count(b"\n\n"):
             return _lines(text)
         frames: list[Frame] = []
-        names = self._names
+        names, usual = self._names, self._head
         for event in text[:-2].split(b"\n\n"):
             head, _, data = event.partition(b"data: ")
             name = names.get(head)
@@ -167,8 +167,9 @@ class SseDecoder:
                 frames += _lines(event + b"\n")
             else:
                 frames.append((name, data))
-                if head != self._head:
-                    self._head, self._form = head, _form(name, head, self._line_end)
+                usual = head
+        if usual != self._head:
+            self._head, self._form = usual, _form(names[usual], usual, self._line_end)
         return frames
 
     def _alike(self, chunk: bytes) -> "list[Frame]":

@@ -12,7 +12,7 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -139,10 +139,10 @@ _NO_CHOICE_METADATA: Final = frozenset(
 ).union({"usage", "text"}, OF_TOKENS)
 
 
-def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
-    """Keep the chunk's usage and metadata; later chunks replace earlier ones."""
+def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObject]) -> ChatState:
+    """Keep usage and metadata of *chunk* and its *choices*; later chunks replace earlier ones."""
     info = state.info
-    usage = _usage_in(chunk)
+    usage = _usage_in(chunk, choices)
     if usage is not None:
         before = info.usage or {}
         info = replace(
@@ -152,7 +152,7 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
         )
     known = info.metadata
     metadata = _metadata_in(chunk, _NO_METADATA, known)
-    for choice in objects(chunk.get("choices"))[:1]:
+    for choice in choices[:1]:
         metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
     if metadata:
         info = replace(info, metadata=with_entries(known, metadata))
@@ -164,12 +164,12 @@ def _counts_any(usage: NativeObject) -> bool:
     return any(count for count in usage.values() if isinstance(count, int | float))
 
 
-def _usage_in(chunk: NativeObject) -> NativeObject | None:
+def _usage_in(chunk: NativeObject, choices: Iterable[NativeObject]) -> NativeObject | None:
     """Return the chunk's usage: beside the choices, in `x_groq`, or in the choice (Moonshot)."""
     usage = chunk.get("usage")
     if not isinstance(usage, dict):
         usage = object_or_empty(chunk.get("x_groq")).get("usage")
-    for choice in objects(chunk.get("choices")):
+    for choice in choices:
         if not isinstance(usage, dict):
             usage = choice.get("usage")
     return usage if isinstance(usage, dict) else None
@@ -180,6 +180,8 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
 
     Such as service tier, fingerprint, filter results.
     """
+    if others.issuperset(holder):  # as nearly always
+        return {}
     return {
         name: holder[name]
         for name in holder
@@ -259,7 +261,8 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     """Return the beginning and the end of a plain `chat.completion`; None for any other body."""
     if not isinstance(document, dict) or document.get("object") != _PLAIN_OBJECT:
         return None
-    choices, usage = all_objects(document.get("choices")), _usage_in(document)
+    choices = all_objects(document.get("choices"))
+    usage = None if choices is None else _usage_in(document, choices)
     if usage is None or choices is None or len(choices) != 1:
         return None
     if not _NOT_PLAIN.isdisjoint(document) and any(map(document.get, _NOT_PLAIN)):

@@ -191,7 +191,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     stopped = object_or_empty(chunk.get("x_groq")).get("error")
     if stopped:  # Groq's reason why it ends the stream early
         events.append(server_error(state.context, {"error": stopped}))
-    return on_info(state, chunk), until_error(events)
+    return on_info(state, chunk, choices), until_error(events)
 
 
 def _is_error(chunk: NativeObject) -> bool:
@@ -229,7 +229,7 @@ def _on_delta(
         state, delta = on_several(state, delta, events)
     logprobs = object_or_empty(choice.get("logprobs"))
     given = {name for name, value in delta.items() if value and name != "role"}
-    given |= {name for name in ("content", "refusal") if logprobs.get(name)}
+    given |= {name for name in logprobs if name in ("content", "refusal") and logprobs[name]}
     if state.calls.pending and given.isdisjoint(("tool_calls", "function_call")):
         state = begin_named(state, events)
     for names, handler in _HANDLERS:
@@ -238,8 +238,8 @@ def _on_delta(
     if not given <= _KNOWN:
         unknown = {name: delta[name] for name in delta if name in given - _KNOWN}
         events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
-    new = dict.fromkeys(name for name in given if name not in state.fields)
-    return replace(state, fields=with_entries(state.fields, new)) if new else state
+    new = [name for name in given if name not in state.fields]
+    return replace(state, fields=with_entries(state.fields, dict.fromkeys(new))) if new else state
 
 
 def _on_message(
