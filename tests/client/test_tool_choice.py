@@ -31,8 +31,8 @@ BEDROCK = AmazonBedrock.configure(region="us-east-1")
         (ZAI.configure(api_key="k").model("glm-4.6"), ("auto",)),
         (DeepInfra.configure(api_key="k").model("any"), ("auto", "none")),
         (Ollama.configure().model("any"), ("auto", "required", "named")),
-        (BEDROCK.model("amazon.nova-lite-v1:0"), ("auto", "required", "named")),
-        (BEDROCK.model("anthropic.claude-opus-5-5"), ("auto",)),
+        (BEDROCK.model("amazon.nova-lite-v1:0"), ALL),
+        (BEDROCK.model("anthropic.claude-opus-5-5"), ("auto", "none")),
     ],
 )
 def test_modes_are_those_that_the_api_takes(

@@ -17,8 +17,9 @@ from llmcore.fronts.front import Event
 from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema import json
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import ToolCall
-from llmcore.schema.json import JsonValue, text_or_json
+from llmcore.schema.json import JsonValue, plain_json, text_or_json
 
 
 def _delta(index: int, **delta: Any) -> Event:
@@ -186,8 +187,8 @@ def _object_so_far(text: str) -> JsonValue:
 
     Source: the `anthropic` package, 2.14.0 (`lib/streaming/_messages.accumulate_event`).
     """
+    data = text.encode("utf-8", "replace")
     try:
-        value: JsonValue = jiter.from_json(text.encode("utf-8", "replace"), partial_mode=True)
-    except ValueError:
+        return plain_json(jiter.from_json(data, partial_mode=True), "input")
+    except (ValueError, InvalidRequestError):  # also for infinite numbers
         return None
-    return value

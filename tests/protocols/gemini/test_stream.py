@@ -223,7 +223,9 @@ def test_parts_of_a_response(name: str) -> None:
 
 
 _SIGNED = {"google": {"thoughtSignature": "s"}}
-_LAST_SIGNED: ProviderMetadata = {"google": {"thoughtSignature": "s", "signedFrom": 1}}
+_LAST_SIGNED: dict[str, dict[str, str | int]] = {
+    "google": {"thoughtSignature": "s", "signedFrom": 1}
+}
 _AMONG_TEXTS = [{"text": "a"}, {"text": "b", "thoughtSignature": "s"}, {"text": "c"}]
 
 
