@@ -338,12 +338,14 @@ class Generation(Generic[Read]):
         """Raise FrontError if the upstream would ignore a part of *request* that must be kept.
 
         By the settings, these are a schema for the response and a last message that the response is
-        to continue.
+        to continue. JSON without a schema is asked for in words where the upstream has no mode for
+        it: the prompts of clients ask for it, too.
         """
         settings = self._service.settings
         formats = settings.structured_output_by_front
         format_policy = formats.get(self.front.id, settings.structured_output)
-        checks_format = format_policy == "error" and request.response_format is not None
+        form = request.response_format
+        checks_format = format_policy == "error" and form is not None and form.schema is not None
         checks_prefill = settings.prefill == "error" and _ends_with_response(request)
         if not (checks_format or checks_prefill):
             return

@@ -233,7 +233,14 @@ def _status_type_code(error: LLMError) -> tuple[int, str, str | None]:
 # -- trying again
 
 _WORTH_A_RETRY: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-_FUTILE: Final = frozenset({NO_QUOTA, "upstream_authentication_failed", "bridge_misconfigured"})
+_FUTILE: Final = frozenset(
+    {
+        NO_QUOTA,
+        "upstream_authentication_failed",
+        "upstream_access_denied",
+        "bridge_misconfigured",
+    }
+)
 """Codes of errors that the same request would get again."""
 
 

@@ -11,9 +11,6 @@ from llmcore.schema.usage import Usage
 
 # -- finish reasons
 
-_OF_WHOLE_CALLS: Final = frozenset({"UNEXPECTED_TOOL_CALL"})
-"""Errors of a response whose calls are whole: Gemini called a tool that it was not offered. Source:
-https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 _STILL_RUNNING: Final = frozenset({"queued", "in_progress"})
 """Statuses of a response that OpenAI continues in the background: what there is of it is cut off.
 Source: https://developers.openai.com/api/docs/guides/background, read November 2026."""
@@ -31,8 +28,7 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
         return "length"
     if not called:
         return "stop" if kind == "tool_calls" else kind
-    has_whole_calls = kind == "error" and reason.raw in _OF_WHOLE_CALLS
-    return "tool_calls" if kind in ("stop", "other") or has_whole_calls else kind
+    return "tool_calls" if kind in ("stop", "other") else kind
 
 
 def words_of_end(event: Finish) -> str | None:

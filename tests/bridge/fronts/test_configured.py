@@ -391,3 +391,28 @@ def test_the_error_of_structured_output_names_the_field_of_geminis_clients() -> 
         answer = httpx.post(f"{url}/v1beta/models/{MODEL}:generateContent", json=body)
 
     assert "Leave generationConfig.responseMimeType out" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/v1/chat/completions", {**CHAT, "response_format": {"type": "json_object"}}),
+        (
+            "/v1/responses",
+            {"model": MODEL, "input": "Hi", "text": {"format": {"type": "json_object"}}},
+        ),
+    ],
+)
+def test_json_without_a_schema_is_asked_for_in_words_where_there_is_no_mode_for_it(
+    path: str, fields: dict[str, Any]
+) -> None:
+    """Claude has none, and many clients use it."""
+    with (
+        playing(ANTHROPIC, Said(text='{"yes": true}')) as scene,
+        gateway(scene.model, relay=False, structured_output="error") as url,
+    ):
+        answer = httpx.post(url + path, json=fields)
+
+    assert answer.status_code == 200
+    assert b"JSON" in scene.server.received[0].body
+    assert "response-format-in-words" in answer.headers["x-openbridge-diagnostics"]

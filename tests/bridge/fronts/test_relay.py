@@ -250,6 +250,7 @@ def test_a_refusal_of_the_gateways_key_is_not_the_clients(
         answer = httpx.post(url + path, json=body)
 
     assert answer.status_code == 502
+    assert answer.headers["x-should-retry"] == "false"
     assert KEY not in answer.text
 
 

@@ -107,7 +107,7 @@ def test_a_hundred_deltas_are_one_block() -> None:
         ("content_filter", "SAFETY", 0, "refusal"),
         ("other", "pause_turn", 0, "pause_turn"),
         ("other", "eos", 0, "end_turn"),
-        ("error", "UNEXPECTED_TOOL_CALL", 1, "tool_use"),
+        ("other", "UNEXPECTED_TOOL_CALL", 1, "tool_use"),
     ],
 )
 def test_a_finish_reason_has_its_stop_reason(
