@@ -453,7 +453,6 @@ def _client_keys(settings: GatewaySettings) -> Mapping[str, RotatingKey]:
 def _policy(settings: GatewaySettings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:
     return TranslationPolicy(
         hosted_tools=settings.hosted_tools,
-        structured_output=settings.structured_output,
         custom_tools=settings.custom_tools,
         reasoning_text=settings.reasoning_text,
         chat_reasoning=settings.chat_reasoning,

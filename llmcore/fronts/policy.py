@@ -37,8 +37,6 @@ class TranslationPolicy:
     custom_tools: Literal["function", "native"] = "function"
     """Of freeform tools: a function with one string, which every upstream can call; or `native`,
     for upstreams that hold the model to the tool's grammar."""
-    structured_output: Literal["error", "degrade"] = "error"
-    """If the upstream does not enforce schemas: refuse the request, or use instructions."""
     reasoning_text: Literal["auto", "summary", "content"] = "auto"
     """Where thinking is shown: in the `summary` of reasoning items, which most clients display,
     or in their `content`. `auto` is the summary if the request asks for one, else the content."""

@@ -38,7 +38,7 @@ def upstream(protocol_id: str) -> Upstream:
     return upstream_of(
         protocol_id,
         MODELS[protocol_id],
-        policy=TranslationPolicy(structured_output="degrade"),
+        policy=TranslationPolicy(),
         sealer=Sealer(SEAL_KEY.encode()),
     )
 

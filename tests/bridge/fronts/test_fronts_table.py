@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from llmcore.fronts.front import FRONT_IDS
-from llmcore.fronts.policy import TranslationPolicy
 from scripts.fronts_table import FEATURES, HI, body_of, cell, models
 from tests.support.servers.front_gateways import gateway
 from tests.support.servers.loopback import Answer, Loopback, Received, serve
@@ -40,10 +39,9 @@ def running(protocol_id: str) -> Iterator[tuple[str, Loopback]]:
     def handler(_received: Received) -> Answer:
         return Answer([data], headers={"content-type": "application/json"}, length=len(data))
 
-    output = TranslationPolicy().structured_output
     with serve(handler) as server:
         model = models(server.url)[protocol_id]
-        with gateway(model, relay=False, structured_output=output) as url:
+        with gateway(model, relay=False, structured_output="error") as url:
             yield url, server
 
 
