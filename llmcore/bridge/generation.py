@@ -338,8 +338,8 @@ class Generation(Generic[Read]):
         """Raise FrontError if the upstream would ignore a part of *request* that must be kept.
 
         By the settings, these are a schema for the response and a last message that the response is
-        to continue. JSON without a schema is asked for in words where the upstream has no mode for
-        it: the prompts of clients ask for it, too.
+        to continue. JSON without a schema is requested in words where the upstream has no mode for
+        it, as clients do in their prompts.
         """
         settings = self._service.settings
         formats = settings.structured_output_by_front
