@@ -6,7 +6,6 @@ the module of `Groq`. The names at the front door are in `llmcore/__init__.py`.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Final
 
 
 def names_in_modules() -> Mapping[str, str]:
@@ -22,7 +21,8 @@ def names_in_modules() -> Mapping[str, str]:
     return {module: " ".join(sorted(names[module])) for module in sorted(names)}
 
 
-_NAMES: Final = {
+# without Final: `typing` takes longer to import than all else of `import llmcore`
+_NAMES = {
     "llmcore.catalog.cost": "cost_of",
     "llmcore.catalog.estimate": "RequestEstimate",
     "llmcore.catalog.lookup": "get_latest_model get_model_info",
