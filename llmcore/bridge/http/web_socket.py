@@ -152,6 +152,8 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
             self._late = None
 
     def _check(self) -> None:
+        if self._unread or self.read_paused:  # bytes have arrived that were not read yet
+            self._begun_at = self.loop.time()
         size = sum(map(len, self.frames)) + len(self.conn.reader.buffer)
         until = self._begun_at + self._body_s + size / LEAST_BYTES_PER_S
         if until > self.loop.time():

@@ -77,6 +77,21 @@ def test_many_tiny_messages_are_read_in_steps_and_all_answered(
     assert is_answered(socket)
 
 
+def test_the_time_that_the_gateway_takes_to_read_is_not_the_clients(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
+    """All messages have arrived, though the last ones are read after the limit of one."""
+    message = sent(TEXT, json.dumps({"type": "x", "pad": "x" * 100}).encode())
+    with (
+        listening(evolve(settings, limits=Limits(body_s=0.02))) as url,
+        connect(f"{url.replace('http', 'ws', 1)}/responses", proxy=None) as opened,
+    ):
+        opened.socket.sendall(message * 1000)
+        answers = [json.loads(opened.recv(timeout=20)) for _ in range(1000)]
+
+    assert {answer["type"] for answer in answers} == {"error"}
+
+
 @pytest.mark.slow
 def test_pongs_do_not_pile_up_for_a_client_that_does_not_read(
     settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
