@@ -104,10 +104,10 @@ class ModelCall:
         if self._delivered:
             return False
         rejects_reasoning = self._may_drop_reasoning and is_rejected_reasoning(error)
-        if not rejects_reasoning and self._policy.delay(error, self.requests - 1) is None:
-            return False
-        if self._may_repeat is not None and not await self._may_repeat(error):
-            return False
+        if self._may_repeat is not None:  # asked only before a try that the policy allows
+            allowed = rejects_reasoning or self._policy.delay(error, self.requests - 1) is not None
+            if not allowed or not await self._may_repeat(error):
+                return False
         if rejects_reasoning:
             self._drop_reasoning(error)
         elif not await self._waited(error):
@@ -121,7 +121,7 @@ class ModelCall:
         return True
 
     async def _waited(self, error: LLMError) -> bool:
-        """Wait for the policy's delay after *error*; return False if there is no time for it."""
+        """Wait for the policy's delay after *error*; return False if it is final, or too late."""
         seconds_left = self._deadline - anyio.current_time()
         delay = await next_delay(
             self._policy, error, self.requests - 1, within=seconds_left, on_retry=self._on_retry

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmcore.generation.generate import generate
 from llmcore.generation.retry import RetryPolicy, next_delay, retry
 from llmcore.schema.errors import (
     AccessDeniedError,
@@ -27,6 +28,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.result import Failure, Result, Success
 from tests.support.strategies.examples import costly
+from tests.support.wire.generation import any_model, client_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -242,3 +244,17 @@ def test_predicate_decides_in_place_of_the_rules() -> None:
 
     assert policy.applies_to(InvalidRequestError("once again"))
     assert not policy.applies_to(ServerError("down"))
+
+
+async def test_the_predicate_is_asked_once_for_each_failure_of_a_run() -> None:
+    asked: list[str] = []
+
+    def again(error: LLMError) -> bool:
+        asked.append(error.message)
+        return True
+
+    policy = RetryPolicy(max_retries=1, base_delay=0, retry_if=again)
+    client, _ = client_of((500, {}, "down"), text_of("Hi"))
+    result = await generate(any_model(), "Hi", retry_policy=policy, client=client)
+
+    assert (result.text, len(asked)) == ("Hi", 1)
