@@ -399,11 +399,13 @@ def _cut_short(ends: Sequence[StepFinish | Finish], why: str) -> Sequence[LLMEve
     """Return *ends*, of a turn that its upstream has paused, as those of a response cut off."""
     message = f"the upstream paused, and the turn is not continued: {why}"
     note = Diagnostic("turn-cut-short", "finish_reason", action="noted", message=message)
-    cut = [
-        with_fields(end, finish_reason=FinishReason("length", raw=end.finish_reason.raw))
+    reason = FinishReason("length")  # the upstream's own word says that the turn can go on
+    return [
+        with_fields(end, finish_reason=reason, diagnostics=(note,))
+        if isinstance(end, Finish)
+        else with_fields(end, finish_reason=reason)
         for end in ends
     ]
-    return [with_fields(e, diagnostics=(note,)) if isinstance(e, Finish) else e for e in cut]
 
 
 def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:

@@ -37,7 +37,7 @@ def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | 
     raw = reason.raw or ""
     if native and raw and (raw in FINISH_REASONS or reason.reason == "other"):
         return raw
-    if reason.raw == PAUSED and reason.reason != "length":
+    if reason.raw == PAUSED:
         return "STOP"
     return _WORDS.get(finish_kind(reason, called=called))
 

@@ -253,10 +253,7 @@ def _is_unchanged(unit: Unit) -> bool:
     if len(unit.sources) != 1 or not unit.parts:
         return False
     source = unit.sources[0]
-    if source.role != unit.role or len(source.content) != len(unit.parts):
-        return False
-    pairs = zip(source.content, unit.parts, strict=True)
-    return all(part is placed for part, (_, placed) in pairs)
+    return source.role == unit.role and _same(source.content, [part for _, part in unit.parts])
 
 
 def _placeholder(unit: Unit, diagnostics: Diagnostics) -> tuple[TextPart, ...]:
