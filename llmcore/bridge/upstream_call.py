@@ -187,7 +187,7 @@ class UpstreamRun:
         return await self._refused(error.partial) is None
 
     async def _refused(self, used: LLMResponse) -> FrontError | None:
-        """Return why there is no other try after one that got *used*; None if there may be."""
+        """Return why no further try is allowed after one that got *used*; None if one is."""
         return await refused_try(self._allow, cast("ResponseRun", self), used)
 
     async def _try_without(self, name: str, place: str) -> None:
@@ -242,7 +242,7 @@ class UpstreamRun:
 async def refused_try(
     allow: AllowTry | None, call: ResponseRun, used: LLMResponse
 ) -> FrontError | None:
-    """Return why the budgets allow no other try after *call* got *used*; None if they do."""
+    """Return why the budgets allow no further try after *call* got *used*; None if they do."""
     try:
         if allow is not None:
             await allow(call, used)

@@ -19,7 +19,7 @@ CALL_EVENTS = frozenset({ToolInputStart, ToolInputDelta, ToolInputEnd, ToolCall}
 
 
 class QuotedArguments:
-    """Takes objects out of the strings that they are in, for the calls of one response."""
+    """Replaces arguments that are an object in a string by the object, for one response."""
 
     def __init__(self) -> None:
         self.plain: set[str] = set()

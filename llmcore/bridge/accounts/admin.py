@@ -108,7 +108,7 @@ class _Admin:
         for name in query.keys() - _USAGE_QUERY:
             hint = nearest(name[:_LONGEST_COMPARED], _USAGE_QUERY)
             known = hint or f"known: {', '.join(_USAGE_QUERY)}"
-            raise invalid(f"usage takes no {name[:80]!r} ({known})", name)
+            raise invalid(f"usage takes no {name[:_LONGEST_COMPARED]!r} ({known})", name)
         zone = settings.time_zone
         by = [name for name in query.get("by", "key,model").split(",") if name]
 
