@@ -399,7 +399,7 @@ def _cut_short(ends: Sequence[StepFinish | Finish], why: str) -> Sequence[LLMEve
     """Return *ends*, of a turn that its upstream has paused, as those of a response cut off."""
     message = f"the upstream paused, and the turn is not continued: {why}"
     note = Diagnostic("turn-cut-short", "finish_reason", action="noted", message=message)
-    reason = FinishReason("length")  # the upstream's own word says that the turn can go on
+    reason = FinishReason("length")  # without the upstream's word, by which the turn can go on
     return [
         with_fields(end, finish_reason=reason, diagnostics=(note,))
         if isinstance(end, Finish)
