@@ -12,7 +12,7 @@ from llmcore.generation.tool import Tool
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
 from llmcore.schema.hints import shown_kind
-from llmcore.schema.json import JsonObject, parse_arguments
+from llmcore.schema.json import JsonObject, object_or_empty, parse_arguments, texts
 
 RepairToolCall: TypeAlias = Callable[
     [ToolCallPart, InvalidToolCallError],
@@ -26,6 +26,8 @@ def checked_arguments(tool: Tool, call: ToolCallPart) -> JsonObject:
 
     In strict function calling, null for an optional parameter means that it is absent. Such a
     null is removed if the parameter does not accept null, so that the function's default is used.
+    An absent parameter that is required and has a default in the schema gets that: generators of
+    schemas, which tools of MCP servers come from, list such parameters as required.
     """
     arguments = call.arguments
     if isinstance(arguments, str):
@@ -37,10 +39,22 @@ def checked_arguments(tool: Tool, call: ToolCallPart) -> JsonObject:
     faults = _problems(tool, arguments)
     if not faults:
         return arguments
-    pruned, absent = without_null_options(arguments, tool.parameters)
-    if absent and isinstance(pruned, Mapping) and not _problems(tool, pruned):
-        return pruned
+    filled = {**_required_defaults(tool.parameters, arguments), **arguments}
+    completed, _ = without_null_options(filled, tool.parameters)
+    if isinstance(completed, Mapping) and not _problems(tool, completed):
+        return completed
     raise _invalid(call, "; ".join(faults))
+
+
+def _required_defaults(schema: JsonObject, arguments: JsonObject) -> JsonObject:
+    properties = object_or_empty(schema.get("properties"))
+    return {
+        name: declared["default"]
+        for name in texts(schema.get("required"))
+        if name not in arguments
+        and isinstance(declared := properties.get(name), Mapping)
+        and "default" in declared
+    }
 
 
 def keywords_for(tool: Tool, call: ToolCallPart, arguments: JsonObject) -> dict[str, object]:

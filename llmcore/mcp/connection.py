@@ -69,6 +69,8 @@ class ServerConnection:
         self._begun = anyio.Event()
         """Set while there is a session, and after the last one."""
         self._changed = anyio.Event()
+        self._others: tuple[bool, bool] | None = None
+        """Whether the server lists resources and prompts, until a list changes."""
         self._lock = anyio.Lock()
         self._calls = 0
         self._idle = anyio.Event()
@@ -107,7 +109,7 @@ class ServerConnection:
             self.instructions = client.instructions
             tasks = await stack.enter_async_context(anyio.create_task_group())
             await tasks.start(self._listen, client)
-            self._changed = anyio.Event()
+            self._changed, self._others = anyio.Event(), None
             self._use(await self._list(client))
             self._client = client
             tasks.start_soon(self._follow)
@@ -148,10 +150,16 @@ class ServerConnection:
         tools: list[types.Tool] = []
         if has.tools is not None:
             tools = await self.all_pages(partial(client.list_tools, cache_mode="refresh"), "tools")
+        if self._others is None:
+            self._others = (
+                server.resources and has.resources is not None and await _has_resources(client),
+                server.prompts and has.prompts is not None and await _has_prompts(client),
+            )
+        resources, prompts = self._others
         return Listing(
             tools=tuple(tool for tool in tools if _allows(server, tool.name)),
-            resources=server.resources and has.resources is not None,
-            prompts=server.prompts and has.prompts is not None,
+            resources=resources,
+            prompts=prompts,
         )
 
     async def all_pages(self, list_page: Callable[..., Awaitable[Any]], what: str) -> list[Any]:
@@ -198,14 +206,18 @@ class ServerConnection:
         while again:
             again = False
             try:
-                async with client.listen(tools_list_changed=True) as changes:
+                async with client.listen(
+                    tools_list_changed=True,
+                    resources_list_changed=True,
+                    prompts_list_changed=True,
+                ) as changes:
                     if listening:
-                        self._changed.set()  # a change may have been missed
+                        self._mark_changed()  # a change may have been missed
                     else:
                         listening = True
                         task_status.started()
                     async for _change in changes:
-                        self._changed.set()
+                        self._mark_changed()
             except SubscriptionLost:
                 again = listening
                 await anyio.sleep(_LISTEN_AGAIN_SECONDS)
@@ -217,8 +229,17 @@ class ServerConnection:
     async def _on_message(self, message: object) -> None:
         import mcp_types as types
 
-        if isinstance(message, types.ToolListChangedNotification):
-            self._changed.set()
+        changes = (
+            types.ToolListChangedNotification,
+            types.ResourceListChangedNotification,
+            types.PromptListChangedNotification,
+        )
+        if isinstance(message, changes):
+            self._mark_changed()
+
+    def _mark_changed(self) -> None:
+        self._others = None
+        self._changed.set()
 
     # -- calls
 
@@ -368,6 +389,31 @@ def _stderr() -> Any:
         except (OSError, ValueError, AttributeError):
             continue
     return subprocess.DEVNULL
+
+
+async def _has_resources(client: "mcp.Client") -> bool:
+    """Return whether the server lists a resource or a template of resources.
+
+    Servers that are made with the SDK, or with FastMCP, declare resources and prompts also where
+    they have none. A server that refuses the list is taken to have some.
+    """
+    from mcp import MCPError
+
+    try:
+        if (await client.list_resources(cache_mode="refresh")).resources:
+            return True
+        return bool((await client.list_resource_templates(cache_mode="refresh")).resource_templates)
+    except MCPError:
+        return True
+
+
+async def _has_prompts(client: "mcp.Client") -> bool:
+    from mcp import MCPError
+
+    try:
+        return bool((await client.list_prompts(cache_mode="refresh")).prompts)
+    except MCPError:
+        return True
 
 
 def _allows(server: McpServer, tool: str) -> bool:

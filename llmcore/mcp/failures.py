@@ -25,6 +25,12 @@ _CLOSED: Final = "Connection closed"
 _STAND_INS: Final = ("Not Found", "Session terminated", "Server returned an error response")
 """Messages of the SDK for failed responses whose body is not an error of the protocol."""
 
+_WRONG_PATH: Final = (404, 405)
+_WRONG_PATH_HINT: Final = (
+    "check the path of its URL, which often ends with /mcp; a server of the older transport, whose "
+    "URL often ends with /sse, is given as SdkServer(mcp.client.sse.sse_client(url))"
+)
+
 
 def as_llm_error(name: str, error: BaseException) -> LLMError:
     """Return *error*, raised while the server called *name* was used, as an LLMError."""
@@ -98,6 +104,8 @@ def of_status(name: str, status: int, cause: BaseException, login_url: str = "")
     stated = str(cause)
     if isinstance(cause, MCPError) and stated not in _STAND_INS:
         message = f"{message}: {stated}"
+    elif status in _WRONG_PATH and not login_url:
+        message = f"{message}: {_WRONG_PATH_HINT}"
     return kind.get(status, ProviderError)(
         message, provider=_provider(name), status_code=status, cause=cause
     )
@@ -106,8 +114,12 @@ def of_status(name: str, status: int, cause: BaseException, login_url: str = "")
 def _of_code(name: str, error: "MCPError") -> LLMError:
     kind: type[LLMError] = ProviderError
     if error.code == _CONNECTION_CLOSED and str(error) == _CLOSED:
-        kind = NetworkError
-    elif error.code == _REQUEST_TIMEOUT:
+        message = (
+            f"the MCP server {name!r} ended the connection; where it is a process, its stderr may "
+            "have the reason"
+        )
+        return NetworkError(message, provider=_provider(name), cause=error)
+    if error.code == _REQUEST_TIMEOUT:
         kind = RequestTimeoutError
     message = f"the MCP server {name!r} answered with an error: {error}"
     return kind(message, provider=_provider(name), error_code=str(error.code), cause=error)

@@ -1,5 +1,6 @@
 """`McpServers`: connected servers, whose tools a run offers to the model."""
 
+import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -57,14 +58,15 @@ class McpServers:
     def from_file(cls, path: str | Path, *, approved: Mapping[str, str] | None = None) -> Self:
         """Return the servers of a file in the form of desktop clients (`mcpServers`).
 
-        Raises ConfigurationError if it cannot be read.
+        `${NAME}` in it is replaced by the environment variable. Raises ConfigurationError if the
+        file cannot be read or a variable is missing.
         """
         try:
             document = json.loads(Path(path).read_bytes())
         except (OSError, ValueError) as error:
             message = f"{path} cannot be read as a list of MCP servers: {error}"
             raise ConfigurationError(message, cause=error) from error
-        return cls(servers_of(document), approved=approved)
+        return cls(servers_of(document, os.environ), approved=approved)
 
     # -- what a run uses
 

@@ -1,5 +1,6 @@
 """MCP servers as values: how each is reached, and what of it a run may use."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, Union
@@ -102,22 +103,57 @@ class SdkServer(_Server):
 McpServer: TypeAlias = Union[StdioServer, HttpServer, SdkServer]
 
 
-def servers_of(document: JsonValue) -> dict[str, McpServer]:
+def servers_of(document: JsonValue, environment: Mapping[str, str]) -> dict[str, McpServer]:
     """Return the servers of *document*, in the form in which desktop clients keep them.
 
         {"mcpServers": {"files": {"command": "npx", "args": ["..."], "env": {}, "cwd": "..."},
-                        "web": {"type": "http", "url": "https://...", "headers": {}}}}
+                        "web": {"type": "http", "url": "https://...",
+                                "headers": {"Authorization": "Bearer ${TOKEN}"}},
+                        "old": {"command": "...", "disabled": true}}}
 
-    Raises ConfigurationError for another form.
+    `${TOKEN}`, `${env:TOKEN}` and `${TOKEN:-default}` are replaced by variables of *environment*,
+    as in https://code.claude.com/docs/en/mcp; disabled servers are left out. Some editors name the
+    object `servers`. Raises ConfigurationError for another form, and for a missing variable.
     """
-    servers = document.get("mcpServers") if isinstance(document, Mapping) else None
+    given = document if isinstance(document, Mapping) else {}
+    servers = given.get("mcpServers", given.get("servers"))
     if not isinstance(servers, Mapping):
         raise ConfigurationError('the servers are an object, under the key "mcpServers"')
-    return {str(name): _server_of(str(name), entry) for name, entry in servers.items()}
+    return {
+        str(name): _server_of(str(name), _expanded(str(name), entry, environment))
+        for name, entry in servers.items()
+        if not (isinstance(entry, Mapping) and entry.get("disabled") is True)
+    }
+
+
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def _expanded(server: str, value: JsonValue, environment: Mapping[str, str]) -> JsonValue:
+    """Return *value* with variables of *environment* in place of their names in all its texts."""
+
+    def found(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        text = environment.get(name, default)
+        if text is None:
+            raise ConfigurationError(
+                f"the server {server!r} needs the environment variable {name}: set it, or write "
+                f"${{{name}:-default}}"
+            )
+        return text
+
+    if isinstance(value, str):
+        return _VARIABLE.sub(found, value)
+    if isinstance(value, Mapping):
+        return {key: _expanded(server, item, environment) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_expanded(server, item, environment) for item in value]
+    return value
 
 
 def _server_of(name: str, entry: JsonValue) -> McpServer:
-    options = entry if isinstance(entry, Mapping) else {}
+    options = {**entry} if isinstance(entry, Mapping) else {}
+    options.pop("disabled", None)
     command, url, args = options.get("command"), options.get("url"), options.get("args")
     if isinstance(command, str) and options.keys() <= {"type", "command", "args", "env", "cwd"}:
         cwd = options.get("cwd")
@@ -128,7 +164,10 @@ def _server_of(name: str, entry: JsonValue) -> McpServer:
             cwd=cwd if isinstance(cwd, str) else None,
         )
     if options.get("type") == "sse":
-        raise ConfigurationError(f"the server {name!r} has the transport sse: use streamable HTTP")
+        raise ConfigurationError(
+            f"the server {name!r} has the older transport sse: use its URL for streamable HTTP "
+            '(type "http"), or in code SdkServer(mcp.client.sse.sse_client(url))'
+        )
     if isinstance(url, str) and options.keys() <= {"type", "url", "headers"}:
         return HttpServer(url, headers=_texts(options.get("headers")))
     raise ConfigurationError(

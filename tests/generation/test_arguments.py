@@ -100,6 +100,22 @@ def test_null_for_what_is_required_or_unknown_is_invalid(arguments: dict[str, An
     assert "town" in caught.value.message or "city: null" in caught.value.message
 
 
+def test_absent_required_argument_with_a_default_in_the_schema_gets_the_default() -> None:
+    scale = {"enum": ["css", "device"], "default": "css"}
+    properties = {"path": {"type": "string"}, "scale": scale}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "required": ["path", "scale"],
+    }
+    shot = Tool("shot", "", schema)
+
+    assert checked_arguments(shot, call({"path": "a"})) == {"path": "a", "scale": "css"}
+    assert checked_arguments(shot, call({"path": "a", "scale": "device"}))["scale"] == "device"
+    with pytest.raises(InvalidToolCallError, match='"path" is a required property'):
+        checked_arguments(shot, call({}))
+
+
 @pytest.mark.parametrize("arguments", ["", " ", "null", "{}", None, {}])
 def test_no_arguments_are_an_empty_object(arguments: Any) -> None:
     """However a server says that there are none."""

@@ -160,6 +160,7 @@ async def test_a_refused_list_of_tools_is_an_error_with_its_status(
 
     assert isinstance(raised, error)
     assert raised.status_code == status
+    assert ("check the path" in raised.message) == (status == 404)
 
 
 @pytest.mark.parametrize("status", [302, 307])

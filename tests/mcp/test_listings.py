@@ -2,10 +2,14 @@
 
 import pytest
 from attrs import frozen
+from mcp.server.mcpserver import Context, MCPServer
 
+from llmcore.generation.generate import generate
 from llmcore.mcp import HttpServer, McpServers, SdkServer
 from llmcore.mcp.connection import ServerConnection
 from llmcore.schema.errors import ConfigurationError
+from llmcore.testing.fake_model import FakeModel, call
+from tests.support.servers.mcp_http import until
 
 
 @frozen
@@ -40,6 +44,34 @@ async def test_listing_without_end_is_refused(items: list[str]) -> None:
     with pytest.raises(ConfigurationError, match="lists more than 3 tools"):
         await connection().all_pages(list_page, "tools")
     assert len(asked) <= 4
+
+
+@pytest.mark.anyio
+async def test_tools_for_resources_and_prompts_are_offered_while_the_server_has_some() -> None:
+    """A server made with the SDK declares resources and prompts also where it has none."""
+    server = MCPServer("empty", log_level="CRITICAL")
+
+    @server.tool()
+    async def grow(ctx: Context) -> str:
+        """Add a prompt and a template of resources."""
+        server.prompt(name="review")(lambda: "Review.")
+        server.resource("note://{name}")(_note)
+        await ctx.notify_prompts_changed()
+        return "grown"
+
+    async with McpServers({"t": SdkServer(server)}) as servers:
+        assert [tool.name for tool in servers.current_tools()] == ["t__grow"]
+        fake = FakeModel([call("t__grow", {})], "Done.")
+        await generate(fake.model, "Go.", client=fake.client, tools=[servers], max_tool_rounds=1)
+        await until(lambda: len(servers.current_tools()) > 1)
+        names = [tool.name for tool in servers.current_tools()]
+
+    added = ["list_resources", "read_resource", "list_prompts", "get_prompt"]
+    assert names == ["t__grow", *(f"t__{name}" for name in added)]
+
+
+def _note(name: str) -> str:
+    return name
 
 
 def test_servers_are_shown_by_their_names() -> None:

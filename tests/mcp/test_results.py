@@ -119,11 +119,31 @@ def test_servers_are_read_in_the_form_of_desktop_clients(tmp_path: Any) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps(document))
 
-    assert servers_of(document) == {
+    assert servers_of(document, {}) == {
         "files": StdioServer("npx", ("-y", "s"), env={"K": "v"}, cwd="/tmp"),
         "web": HttpServer("https://example.com/mcp", headers={"A": "b"}),
     }
     assert isinstance(McpServers.from_file(file), McpServers)
+
+
+def test_variables_of_the_environment_are_filled_in_a_configuration() -> None:
+    document: Any = {
+        "servers": {
+            "web": {
+                "url": "https://${HOST:-example.com}/mcp",
+                "headers": {"Authorization": "Bearer ${env:TOKEN}"},
+            },
+            "files": {"command": "npx", "args": ["${HOME}/x", "$HOME"], "disabled": False},
+            "off": {"command": "${MISSING}", "disabled": True},
+        }
+    }
+
+    assert servers_of(document, {"TOKEN": "t-1", "HOME": "/home/a"}) == {
+        "web": HttpServer("https://example.com/mcp", headers={"Authorization": "Bearer t-1"}),
+        "files": StdioServer("npx", ("/home/a/x", "$HOME")),
+    }
+    with pytest.raises(ConfigurationError, match="'web' needs the environment variable TOKEN"):
+        servers_of(document, {})
 
 
 @pytest.mark.parametrize(
@@ -149,14 +169,15 @@ def test_arguments_of_a_server_as_one_text_are_refused() -> None:
     [
         ([], "under the key"),
         ({"mcpServers": {"a": {}}}, "needs either command"),
-        ({"mcpServers": {"a": {"type": "sse", "url": "https://x"}}}, "use streamable HTTP"),
+        ({"mcpServers": {"a": {"type": "sse", "url": "https://x"}}}, "SdkServer"),
+        ({"servers": {"a": {"url": "https://x", "timeout": 3}}}, "nothing else"),
         ({"mcpServers": {"a": {"command": "x", "url": "https://x"}}}, "needs either command"),
         ({"mcpServers": {"a": {"url": "ftp://x"}}}, "begins with https"),
     ],
 )
 def test_other_configurations_are_refused(document: Any, reason: str) -> None:
     with pytest.raises(ConfigurationError, match=reason):
-        servers_of(document)
+        servers_of(document, {})
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a__b", "_a", "a_", "x" * 33])

@@ -221,8 +221,15 @@ async def test_server_that_ends_during_a_run_is_a_network_error() -> None:
         (result,) = await ran(servers, call("t__process", {}))
         process: Any = result.content
         os.kill(process["result"], signal.SIGKILL)
-        with pytest.raises(NetworkError):
+        with pytest.raises(NetworkError, match=r"ended the connection; .* stderr"):
             await servers.read_resource("t", "note://one")
+
+
+async def test_process_that_ends_at_once_is_a_network_error() -> None:
+    failing = StdioServer(sys.executable, ("-c", "raise SystemExit('no database')"))
+    with pytest.raises(NetworkError, match=r"'t' ended the connection; .* stderr"):
+        async with McpServers({"t": failing}):
+            pass
 
 
 async def test_program_that_does_not_exist_is_a_configuration_error() -> None:
