@@ -262,8 +262,9 @@ _READ_SETTINGS: Final = frozenset(
     {*PARAMETERS.values(), "responseJsonSchema", "responseMimeType", "responseSchema"}
     | {"thinkingConfig"}
 )
-_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,), "store": (False,)}
+_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,)}
 """Values equal to the default: omitting them loses nothing."""
+_FORMAT_FIELDS: Final = ("responseMimeType", "responseSchema", "responseJsonSchema")
 
 
 def _native_fields(
@@ -279,10 +280,13 @@ def _native_fields(
     kind = config.get("responseMimeType")
     if native:
         special = kind not in (None, "", _TEXT, _JSON)
-        return fields | ({"responseMimeType": kind} if special else {})
+        formats = {name: config[name] for name in _FORMAT_FIELDS if special and name in config}
+        return fields | formats
     for name, item in fields.items():
         if name == "responseModalities" and _is_text_only(item):
             continue
+        if name == "store" and item is False:
+            continue  # Google's logs, which the upstream does not keep
         if name in _REFUSED:
             raise invalid(f"{_REFUSED[name]} Leave {name} out.", name)
         place = name if name in _OPTIONAL else f"{_CONFIG}{name}"

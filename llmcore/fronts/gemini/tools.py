@@ -32,6 +32,7 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, NativeObject, str_or_none
+from llmcore.schema.options import merge_json
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 
 # -- the offer
@@ -61,14 +62,23 @@ def read_tools(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics)
     offer = OfferedTools(tools=tuple(collector.tools))
     collector.report_place()
     check_tool_count(len(offer.tools), upstream.policy)
-    return _with_choice(
-        offer, config, native=upstream.protocol_id == PROTOCOL_ID, diagnostics=diagnostics
-    )
+    native = upstream.protocol_id == PROTOCOL_ID
+    offer = _with_choice(offer, config, native=native, diagnostics=diagnostics)
+    shows_parts = config.get(_SHOWS_PARTS)
+    kinds = {isinstance(tool, HostedTool) for tool in offer.tools}
+    if not native or shows_parts is None or len(kinds) > 1:  # beside functions it is always set
+        return offer
+    shown_parts = {"toolConfig": {_SHOWS_PARTS: shows_parts}}
+    return evolve(offer, native=merge_json(offer.native, shown_parts))
+
+
+_SHOWS_PARTS: Final = "includeServerSideToolInvocations"
+"""Whether the response has the calls and the results of tools that Google runs."""
 
 
 def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnostics) -> None:
     """Report the fields of `toolConfig` that the upstream does not have."""
-    read = {"functionCallingConfig", "includeServerSideToolInvocations"}
+    read = {"functionCallingConfig", _SHOWS_PARTS}
     report_unknown(config, frozenset(read | {"retrievalConfig"}), diagnostics, "toolConfig")
     calling = camel_keys(config.get("functionCallingConfig"))
     path = "toolConfig.functionCallingConfig"
@@ -139,18 +149,26 @@ class _ToolCollector:
         elif self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
             self.tools.append(function_instead(kind, self._diagnostics.at(path)))
         elif self._native:
-            self.tools.append(self._own(kind, name, value))
+            self.tools.append(self._own(kind, name, value, path))
         elif self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
             self.tools.append(self._foreign(kind, camel_keys(value), path))
         else:
             refuse_or_report(f"{name} tool", self._policy, self._diagnostics.at(path))
 
-    def _own(self, kind: HostedToolKind, name: str, value: object) -> HostedTool:
-        """Return a tool for a Gemini upstream, which takes all options as they are."""
+    def _own(self, kind: HostedToolKind, name: str, value: object, path: str) -> HostedTool:
+        """Return a tool for a Gemini upstream, which takes all options as they are.
+
+        `googleSearchRetrieval` is that of models which are shut down; `googleSearch`, which took
+        its place, has no `dynamicRetrievalConfig`:
+        https://ai.google.dev/gemini-api/docs/google-search, read November 2026.
+        """
         read = _OPTIONS.get(kind)
         if read is None:
             return HostedTool.raw(METADATA_KEY, {name: value})  # type: ignore[dict-item]
         options = read(camel_keys(value))
+        if options.pop(_DYNAMIC, None) is not None:
+            why = "googleSearch has none: the model decides when to search"
+            self._diagnostics.at(f"{path}.{_DYNAMIC}").unsupported(why)
         place = camel_keys(self._config.get("retrievalConfig")).get("latLng")
         if kind in _PLACED and isinstance(place, dict):
             options = {**options, "user_location": place}
@@ -164,6 +182,7 @@ class _ToolCollector:
         return HostedTool(kind=kind, options={"blocked_domains": blocked} if blocked else {})
 
 
+_DYNAMIC: Final = "dynamicRetrievalConfig"
 _KINDS: Final[Mapping[str, HostedToolKind]] = {
     "googleSearch": "web_search",
     "googleSearchRetrieval": "web_search",

@@ -548,6 +548,44 @@ def test_native_settings_reach_a_gemini_upstream() -> None:
     }
 
 
+_CHOICES = {"type": "STRING", "enum": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "native"),
+    [
+        (
+            {"generationConfig": {"responseMimeType": "text/x.enum", "responseSchema": _CHOICES}},
+            {"responseMimeType": "text/x.enum", "responseSchema": _CHOICES},
+        ),
+        ({"store": False}, {"store": False}),
+        (
+            {
+                "tools": [{"googleSearch": {}}],
+                "tool_config": {"include_server_side_tool_invocations": True},
+            },
+            {"toolConfig": {"includeServerSideToolInvocations": True}},
+        ),
+    ],
+    ids=["choices", "not stored", "shown searches"],
+)
+def test_what_only_gemini_has_reaches_a_gemini_upstream_whole(body: Any, native: Any) -> None:
+    made = read(body, "gemini")
+
+    assert made.request.provider_options == {"google": native}
+    assert made.diagnostics == ()
+
+
+def test_a_search_of_older_models_is_offered_without_its_threshold() -> None:
+    retrieval = {"dynamicRetrievalConfig": {"mode": "MODE_DYNAMIC", "dynamicThreshold": 0.5}}
+    made = read({"tools": [{"googleSearchRetrieval": retrieval}]}, "gemini")
+
+    assert made.request.tools == (HostedTool(kind="web_search"),)
+    assert [d.path for d in made.diagnostics] == [
+        "tools[0].googleSearchRetrieval.dynamicRetrievalConfig"
+    ]
+
+
 @pytest.mark.parametrize(
     "body",
     [
