@@ -90,7 +90,7 @@ def _upstream(front_id: str, model: str) -> Upstream:
     return Upstream(
         model=model,
         protocol_id=front_id,
-        policy=TranslationPolicy(),
+        policy=TranslationPolicy(custom_tools="native"),
         sealer=SEALER,
         new_id=_numbered(),
     )

@@ -22,6 +22,7 @@ from llmcore.schema.events import (
     TextStart,
 )
 from llmcore.schema.result import Failure
+from llmcore.schema.tools import CustomTool
 from llmcore.schema.usage import Usage
 from llmcore.testing import decode_recorded, read_as_front, write_as_front
 
@@ -68,6 +69,13 @@ def test_a_native_request_is_read_with_its_model_and_text(front_id: str) -> None
     request = read_as_front(front_id, body, path=path).unwrap()
 
     assert (request.model_id, request.messages[-1].text) == ("m", "Hi")
+
+
+def test_a_freeform_tool_of_responses_stays_one() -> None:
+    """An upstream of the same API has it."""
+    body = {"model": "m", "input": "Hi", "tools": [{"type": "custom", "name": "run"}]}
+
+    assert read_as_front("openai-responses", body).unwrap().tools == (CustomTool("run"),)
 
 
 @pytest.mark.parametrize("front_id", FRONT_IDS)
