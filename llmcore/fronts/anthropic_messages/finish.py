@@ -44,17 +44,17 @@ def stop_fields(
     sequences: Sequence[str],
     *,
     called: bool,
-    refused: bool,
 ) -> dict[str, Any]:
     """Return why the message ended. *native* are the fields of a response of Anthropic's own.
 
     The upstream's own word is kept if it is one of the API's and makes the client do what the
     response requires. Other upstreams may name which of the client's *sequences* ended it.
+    `refusal` means that a filter intervened, and clients then discard the text; the words in which
+    a model itself declines end its turn like others:
+    https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
     """
     reason = event.finish_reason
     kind = finish_kind(reason, called=called)
-    if refused and kind == "stop":
-        kind = "content_filter"
     word = _STOP_REASONS.get(kind, "end_turn")
     if reason.raw is not None and FINISH_REASONS.get(reason.raw) == kind == reason.reason:
         word = reason.raw

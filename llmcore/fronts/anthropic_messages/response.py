@@ -100,7 +100,6 @@ class MessagesWriter(FrontWriter):
         self._ids: dict[str, str] = {}
         self._hosted: dict[str, Block] = {}
         self._pages = FoundPages()
-        self._refused = False
         self._start: StreamStart | None = None
         self._message: dict[str, Any] = {}
 
@@ -147,7 +146,6 @@ class MessagesWriter(FrontWriter):
 
     def _on_text_end(self, event: TextEnd) -> None:
         start, self._text_start = self._text_start, None
-        self._refused = self._refused or event.refusal
         if start is not None or not isinstance(self._block, OpenText):
             if event.provider_metadata and not is_explanation(event):
                 self._state.add_with_text(self._record.part_of(event))
@@ -358,7 +356,7 @@ class MessagesWriter(FrontWriter):
     def _end(self, reason: FinishReason, event: Finish) -> None:
         native = event.provider_metadata.get(METADATA_KEY, {})
         sequences = self._request.request.generation.stop
-        stop = stop_fields(event, native, sequences, called=bool(self._ids), refused=self._refused)
+        stop = stop_fields(event, native, sequences, called=bool(self._ids))
         if self._summary is not None:
             stop = self._show_summary(self._summary.text, stop)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":

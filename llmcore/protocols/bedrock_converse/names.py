@@ -61,6 +61,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "model_context_window_exceeded": "length",
     "guardrail_intervened": "content_filter",
     "content_filtered": "content_filter",
+    "refusal": "content_filter",  # Claude's own word
     "malformed_model_output": "error",
     "malformed_tool_use": "error",
 }

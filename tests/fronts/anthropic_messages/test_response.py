@@ -202,12 +202,15 @@ def test_the_stop_sequence_that_anthropic_names_is_shown() -> None:
     assert (made.whole["stop_reason"], made.whole["stop_sequence"]) == ("stop_sequence", "END")
 
 
-def test_a_refusal_in_words_is_a_text_and_a_stop_reason() -> None:
-    """And comes back as text."""
-    made = written(stream(text("I will not.", refusal=True)))
+@pytest.mark.parametrize(
+    ("reason", "expected"), [("stop", "end_turn"), ("content_filter", "refusal")]
+)
+def test_a_refusal_in_words_is_a_text_that_a_filter_alone_ends(reason: str, expected: str) -> None:
+    """Clients discard the text of a response that ends with `refusal`."""
+    made = written(stream(text("I will not.", refusal=True), reason=reason))
 
     assert made.content == [{"type": "text", "text": "I will not."}]
-    assert made.whole["stop_reason"] == "refusal"
+    assert made.whole["stop_reason"] == expected
 
 
 def test_why_anthropic_stopped_a_response_is_in_the_details() -> None:

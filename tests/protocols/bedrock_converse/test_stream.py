@@ -423,6 +423,7 @@ def test_a_picture_in_a_bucket_keeps_the_owner_of_the_bucket() -> None:
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("guardrail_intervened", "content_filter"),
+        ("refusal", "content_filter"),
         ("content_filtered", "content_filter"),
         ("malformed_model_output", "error"),
         ("malformed_tool_use", "error"),
