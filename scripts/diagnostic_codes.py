@@ -448,6 +448,12 @@ _CODES: Final = {
         "The model wrote prose around the JSON.",
         "Use a model that enforces schemas, or ask for JSON alone.",
     ),
+    "text-restored": _Code(
+        "A text of the model was sent again that the gateway's client left out.",
+        "The client sent calls of a response without the text beside them. Its reasoning is valid "
+        "with all of the response, which the gateway keeps by its calls.",
+        _NOTHING,
+    ),
     "thought-signature-skipped": _Code(
         "A function call was sent with the value that skips the signature check.",
         "The call was made by another model, so it has no signature of this one.",

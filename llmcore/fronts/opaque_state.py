@@ -73,20 +73,34 @@ class ShownPart:
 
 
 def sealed_state(
-    shown: Iterable[ShownPart], *, origin: Origin, response_id: str, sealer: Sealer, after: int = 0
+    shown: Iterable[ShownPart],
+    *,
+    origin: Origin,
+    response_id: str,
+    sealer: Sealer,
+    after: int = 0,
+    texts: bool = False,
 ) -> str:
     """Return the recipe of *shown* as `encrypted_content`.
 
-    *after* is the number of parts of the response that recipes before this one hold.
+    *after* is the number of parts of the response that recipes before this one hold. With *texts*,
+    it has the texts that the client sees too, for clients that send back calls alone.
     """
     state: dict[str, Any] = {
         "v": _VERSION,
         "response": response_id,
         "origin": to_json(origin),
-        "parts": [_entry(shown_part) for shown_part in shown],
+        "parts": [_with_text(part) if texts else _entry(part) for part in shown],
         **({"after": after} if after else {}),
     }
     return sealer.seal(state)
+
+
+def _with_text(shown: ShownPart) -> JsonValue:
+    entry, part = _entry(shown), shown.as_read_by_client
+    if not isinstance(part, TextPart | RefusalPart):
+        return entry
+    return {**object_or_empty(entry), "text": part.text}
 
 
 def needs_state(shown: ShownPart) -> bool:
@@ -152,7 +166,7 @@ def rest_key(key: str) -> str:
 
 # -- reading
 
-_KEY: Final = frozenset({"key", "chars"})
+_KEY: Final = frozenset({"key", "chars", "text"})
 
 
 @frozen(kw_only=True)
@@ -234,6 +248,7 @@ def restore(
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return the *echoes* that are not in the recipe, and the parts that the recipe makes."""
     waiting = _PendingEchoes(echoes)
+    wordless = not any(isinstance(echo, TextPart | RefusalPart) for echo in echoes)
     keys = [_key_of_entry(entry) for entry in state.entries]
     found = [waiting.take(key) for key in keys]
     parts: list[ContentPart] = []
@@ -244,7 +259,12 @@ def restore(
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
             diagnostics.dropped("opaque-data-dropped", why)
-        parts += [edited] if edited is not None else _parts_of(entry, echo)
+        if wordless and echo is None and (kept := _kept_text(entry)):
+            why = "the client sent the calls of a response without its text, which was kept"
+            diagnostics.added("text-restored", why)
+            parts += _parts_of(entry, kept)
+        else:
+            parts += [edited] if edited is not None else _parts_of(entry, echo)
     return waiting.rest(), parts
 
 
@@ -308,6 +328,18 @@ def _parts_of(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
         shown = evolve(shown, id=str(entry["key"]).removeprefix(_UNNAMED_CALL))
     metadata = entry.get("metadata")
     return [evolve(shown, provider_metadata=metadata) if metadata else shown]
+
+
+def _kept_text(entry: Mapping[str, Any]) -> TextPart | RefusalPart | None:
+    """Return the text of *entry* as the client saw it, where it was kept.
+
+    Text that stands beside calls belongs to them: OpenAI takes all items after reasoning, or
+    none of the reasoning.
+    """
+    text = str_or_none(entry.get("text"))
+    if not text:
+        return None
+    return TextPart(text) if str(entry["key"]).startswith(_TEXTS[0]) else RefusalPart(text)
 
 
 def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:

@@ -86,14 +86,15 @@ class ResponseRecord:
         self.needs_opaque_item = False
         return {"encrypted_content": self.sealed_from(start)}
 
-    def sealed_from(self, start: int, *, after: int = 0) -> str:
-        """Return the state of `shown` from *start* on; see `sealed_state` for *after*."""
+    def sealed_from(self, start: int, *, after: int = 0, texts: bool = False) -> str:
+        """Return the state of `shown` from *start* on; see `sealed_state` for the others."""
         return sealed_state(
             self.shown[start:],
             origin=self.origin,
             response_id=self._response_id,
             sealer=self._sealer,
             after=after,
+            texts=texts,
         )
 
     def sealed_calls(self, key: Callable[[ToolCallPart], str] = call_key) -> Mapping[str, str]:
@@ -105,4 +106,4 @@ class ResponseRecord:
         calls = [key(part) for part in seen if isinstance(part, ToolCallPart)]
         if not calls or not any(map(needs_state, self.shown)):
             return {}
-        return dict.fromkeys(calls, self.sealed_from(0))
+        return dict.fromkeys(calls, self.sealed_from(0, texts=True))

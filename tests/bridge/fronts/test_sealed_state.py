@@ -39,6 +39,28 @@ def test_a_chat_client_may_drop_all_but_the_calls(drops: bool) -> None:
     assert [block["type"] for block in said["content"]] == [block["type"] for block in native]
 
 
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
+def test_a_chat_client_may_drop_the_text_beside_the_calls_too(column: Column) -> None:
+    """The upstream gets the whole response, and a Diagnostic names the text that was restored."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    body = {"model": MODEL, "messages": [first], **WEATHER["openai-chat"]}
+    with playing(column, STEP, ANSWER, ANSWER) as scene, gateway(scene.model) as url:
+        made = httpx.post(f"{url}/v1/chat/completions", json=body).json()
+        message = made["choices"][0]["message"]
+        result = {
+            "role": "tool",
+            "tool_call_id": message["tool_calls"][0]["id"],
+            "content": "rain",
+        }
+        calls_alone = {name: message[name] for name in ("role", "tool_calls")}
+        for said in (message, {**calls_alone, "content": None}):
+            again = {**body, "messages": [first, said, result]}
+            answer = httpx.post(f"{url}/v1/chat/completions", json=again)
+
+    assert answer.headers["x-openbridge-diagnostics"] == "added text-restored messages[1]"
+    assert scene.bodies[2] == scene.bodies[1]
+
+
 @pytest.mark.parametrize("column", [OPENAI, GEMINI], ids=["responses", "gemini"])
 def test_a_client_of_messages_may_drop_the_last_block(column: Column) -> None:
     """Some frameworks leave out `redacted_thinking`: the upstream gets its state all the same."""

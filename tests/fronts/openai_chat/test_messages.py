@@ -1,10 +1,11 @@
 """Messages of a request: what they are read as, and the state that comes back with them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.openai_chat.messages import with_kept_state
@@ -26,6 +27,7 @@ from llmcore.schema.events import ProviderEvent
 from llmcore.schema.messages import Message
 from tests.fronts.openai_chat.chat_kit import (
     PROMPT,
+    SEALER,
     Written,
     codes,
     echoed,
@@ -582,6 +584,45 @@ def test_only_texts_of_the_response_itself_join_its_calls() -> None:
     other = Message.assistant("Another text.")
 
     assert restored((other, bare(made)), made.writer.sealed_calls.get) == (other, echoed(made))
+
+
+def test_texts_that_a_client_leaves_out_beside_calls_are_restored_with_a_report() -> None:
+    """Swarms sends the calls alone; OpenAI takes reasoning with all items after it, or not."""
+    made = answer()
+    calls_alone = evolve(bare(made), content=made_calls(made))
+    diagnostics = Diagnostics()
+
+    upstream = upstream_of(kept_state=made.writer.sealed_calls.get)
+    found = with_kept_state((calls_alone,), upstream, diagnostics)
+
+    assert found == (echoed(made),)
+    assert [(one.code, one.action) for one in diagnostics.entries] == [
+        ("text-restored", "added")
+    ] * 2
+
+
+def test_texts_that_a_client_has_changed_are_not_restored_beside_their_new_words() -> None:
+    """The new text takes the place of all of them."""
+    made = answer()
+    edited = evolve(bare(made), content=(TextPart("Read."), *made_calls(made)))
+
+    (found,) = restored((edited,), made.writer.sealed_calls.get)
+
+    assert [part.text for part in found.content if isinstance(part, TextPart)] == ["Read."]
+
+
+def test_a_text_that_the_client_has_is_not_in_the_state_that_it_carries() -> None:
+    """Only what a server keeps holds the texts too."""
+    made = answer()
+
+    assert "Reading." not in unsealed(made.message["reasoning_details"])
+    assert "Reading." in unsealed([{"data": made.writer.sealed_calls["c1"]}])
+
+
+def unsealed(details: Sequence[Mapping[str, Any]]) -> str:
+    """Return the state in *details* as text."""
+    seals = [entry.get("data") or entry["signature"] for entry in details]
+    return "".join(SEALER.unpack(seal, 1 << 20).decode() for seal in seals)
 
 
 def pieces_of(message: Message) -> list[Message]:
