@@ -33,7 +33,8 @@ from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.failures.limits import rate_limit_from
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streamed
+from llmcore.routes.decoding import ResponseContext, ResponseDecoder
+from llmcore.routes.framing import is_streamed
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.transport_spec import Timeouts

@@ -27,8 +27,8 @@ from llmcore.inspector.redaction import safe_headers, safe_json, safe_object, sa
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import Protocol, protocol_by_id
-from llmcore.routes.decoding import ResponseDecoder, is_streamed
-from llmcore.routes.framing import Framing
+from llmcore.routes.decoding import ResponseDecoder
+from llmcore.routes.framing import Framing, is_streamed
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError

@@ -25,6 +25,7 @@ from llmcore.schema.events import (
     ReasoningStart,
     Source,
     StepFinish,
+    StepStart,
     StreamStart,
     TextDelta,
     TextEnd,
@@ -38,6 +39,7 @@ from llmcore.schema.json import (
     float_or_none,
     int_or_none,
     objects,
+    replace_lone_surrogates,
     str_or_none,
 )
 from llmcore.schema.persistent import with_entry
@@ -201,6 +203,49 @@ def skimmed(
 
 _START: Final = StreamStart(provider="", model="")
 _FINISH: Final = Finish(finish_reason=FinishReason("stop"))
+
+
+class CompleteEvents(tuple[LLMEvent, ...]):
+    """All events of a response, as `SegmentFold` would return them: it need not read them."""
+
+    __slots__ = ()
+
+
+def text_response(
+    ends: Iterable[LLMEvent] | None,
+    segment: str,
+    text: str,
+    metadata: ProviderMetadata | None = None,
+) -> CompleteEvents | None:
+    """Return the events of a response that is only *text*; None if more has to be read.
+
+    Its *ends* are those of `skimmed`. Most responses are such ones, and a state machine takes more
+    than twice the time.
+    """
+    if ends is None or not (text.isascii() or replace_lone_surrogates(text) is text):
+        return None
+    start, finish = ends
+    if not isinstance(finish, Finish):
+        return None
+    held = metadata or {}
+    return CompleteEvents(
+        (
+            start,
+            changed(_STEP_START),
+            changed(_TEXT_START, id=segment, provider_metadata={**held}),
+            changed(_TEXT_DELTA, id=segment, text=text),
+            changed(_TEXT_END, id=segment, text=text, provider_metadata={**held}),
+            changed(_STEP_FINISH, finish_reason=finish.finish_reason, usage=finish.usage),
+            finish,
+        )
+    )
+
+
+_STEP_START: Final = StepStart()
+_TEXT_START: Final = TextStart("")
+_TEXT_DELTA: Final = TextDelta("", "")
+_TEXT_END: Final = TextEnd("")
+_STEP_FINISH: Final = StepFinish(finish_reason=FinishReason("stop"))
 
 
 # -- service tiers

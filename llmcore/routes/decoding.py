@@ -32,9 +32,9 @@ from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
-from llmcore.protocols.response_parts import served_tier
+from llmcore.protocols.response_parts import CompleteEvents, served_tier
 from llmcore.protocols.tools import fit_tool_names
-from llmcore.routes.framing import FrameDecoder, Framing
+from llmcore.routes.framing import FrameDecoder, Framing, is_streamed
 from llmcore.schema import json
 from llmcore.schema.changed import changed, thawed
 from llmcore.schema.diagnostics import Diagnostic
@@ -50,6 +50,7 @@ from llmcore.schema.events import (
     StepFinish,
     StreamStart,
     TextDelta,
+    TextEnd,
     TextStart,
     ToolCall,
     ToolInputDelta,
@@ -70,6 +71,8 @@ _REPLACED: Final = Diagnostic(
 )
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
+_COLLECTED = frozenset({StreamStart, TextEnd, StepFinish, Finish})
+"""The events of a complete text that its response is made of."""
 _QUOTED: Final = 200
 """The most bytes of an unreadable body that an error quotes."""
 _AT_ONCE = 64
@@ -218,7 +221,9 @@ class ResponseDecoder:
                 return [*self.feed(body), *self.end()]
             return self.fail(_unreadable(body, error))
         try:
-            events = self._completed(self._whole(document, self._request))
+            bare = self._whole(document, self._request)
+            complete = type(bare) is CompleteEvents
+            events = self._collected(bare) if complete else self._completed(bare)
         except _UNREPRESENTABLE as error:
             events = self.fail(_unreadable(body, error))
         if not self.ended:
@@ -328,6 +333,15 @@ class ResponseDecoder:
     def _completed(self, bare: Iterable[LLMEvent]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
         self._add_completed(bare, events)
+        return events
+
+    def _collected(self, complete: Iterable[LLMEvent]) -> list[LLMEvent]:
+        """Return the events of a whole response that need no fold."""
+        events = [self._filled(one) if type(one) in _FILLED else one for one in complete]
+        for event in events:
+            if type(event) in _COLLECTED:
+                self.accumulator.feed(event)
+        self.ended = True
         return events
 
     def _add_completed(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
@@ -447,27 +461,6 @@ def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> list[LLMEv
         delta.__class__ = kind
         made.append(delta)
     return made
-
-
-_OF_LINES: Final = Framing.ndjson().content_types
-
-
-def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool) -> bool:
-    """Return whether a body is to be read as a stream.
-
-    Servers answer a request for a stream with one JSON document when they do not stream,
-    or when something went wrong before it began; a proxy may answer with a web page. Some stream
-    whatever they are asked for.
-    """
-    content_type = headers.get("content-type")
-    if content_type is None:
-        content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
-    media_type = content_type.partition(";")[0].strip().lower()
-    if not requested:
-        return media_type in framing.content_types and not media_type.endswith("json")
-    if not media_type or media_type in framing.content_types or media_type in _OF_LINES:
-        return True
-    return not media_type.endswith(("json", "html"))
 
 
 def decode_response(

@@ -10,8 +10,8 @@ how its frames were sent. The meaning of the name depends on the framing:
 A framing cuts; it neither parses the payload nor decides whether the response is whole.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
 
 from attrs import field, validators
 
@@ -123,3 +123,24 @@ class Framing:
             named=True,
             max_frame_bytes=max_frame_bytes,
         )
+
+
+_OF_LINES: Final = Framing.ndjson().content_types
+
+
+def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool) -> bool:
+    """Return whether a body is to be read as a stream.
+
+    Servers answer a request for a stream with one JSON document when they do not stream,
+    or when something went wrong before it began; a proxy may answer with a web page. Some stream
+    whatever they are asked for.
+    """
+    content_type = headers.get("content-type")
+    if content_type is None:
+        content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
+    media_type = content_type.partition(";")[0].strip().lower()
+    if not requested:
+        return media_type in framing.content_types and not media_type.endswith("json")
+    if not media_type or media_type in framing.content_types or media_type in _OF_LINES:
+        return True
+    return not media_type.endswith(("json", "html"))

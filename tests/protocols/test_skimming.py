@@ -1,6 +1,11 @@
-"""Whole responses read without their content: their beginning and end are those of all events."""
+"""Whole responses read in a shorter way, where they are plain.
+
+Without their content, their beginning and end are those of all events; those of one text alone have
+the same events as by the state machine.
+"""
 
 import copy
+import importlib
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -150,6 +155,39 @@ PLAIN: Final = {
 }
 
 
+CONVERSE: Final[dict[str, Any]] = {
+    "output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}},
+    "stopReason": "end_turn",
+    "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8, "cacheReadInputTokens": 1},
+    "metrics": {"latencyMs": 1},
+    "serviceTier": {"type": "priority"},
+}
+ONLY_TEXT: Final[dict[str, dict[str, Any]]] = {
+    "openai_chat": {
+        **CHAT,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Hi", "refusal": None, "audio": None},
+                "logprobs": None,
+                "finish_reason": "stop",
+                "stop_reason": None,
+            }
+        ],
+    },
+    "openai_responses": {**RESPONSE, "output": [RESPONSE["output"][1]]},
+    "anthropic_messages": {**MESSAGE, "content": [{"type": "text", "text": "Hi"}]},
+    "gemini": {
+        **GEMINI,
+        "candidates": [
+            {**GEMINI["candidates"][0], "content": {"role": "model", "parts": [{"text": "Hi"}]}}
+        ],
+    },
+    "bedrock_converse": CONVERSE,
+}
+"""By the name of its package, a response of each protocol that is one text."""
+
+
 def _protocol(protocol_id: str) -> Protocol[Any, Any, Any]:
     found = protocol_by_id(protocol_id)
     assert found is not None
@@ -294,3 +332,92 @@ def test_a_skimmed_response_ends_as_one_that_is_read_whole(
             path = (*path[:-1], data.draw(_NAMES))
         document = _with(document, path, data.draw(_VALUES))
     _check(protocol_id, document)
+
+
+def _read(package: str, document: object) -> tuple[list[LLMEvent], str]:
+    """Return the events of a response of the API of *package*, and what they make."""
+    decoder = _decoder(_protocol(package.replace("_", "-")))
+    events = decoder.whole(json.dumps(document).encode())
+    return events, repr((decoder.accumulator.response(), decoder.partial))
+
+
+def _check_text(package: str, document: object) -> None:
+    """Assert that a response has the same events where the reader of plain texts is left out."""
+    events, response = _read(package, document)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"llmcore.protocols.{package}.stream.only_text", lambda *_: None)
+        expected, made = _read(package, document)
+    assert list(map(repr, events)) == list(map(repr, expected))
+    assert events[-1] == expected[-1] or isinstance(events[-1], ErrorEvent)
+    assert response == made
+
+
+def _texts_read(package: str, document: object, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Return whether a response is read without the state machine."""
+    stream = importlib.import_module(f"llmcore.protocols.{package}.stream")
+    original, found = stream.only_text, []
+
+    def only_text(*given: Any) -> object:
+        found.append(original(*given))
+        return found[-1]
+
+    monkeypatch.setattr(stream, "only_text", only_text)
+    _read(package, document)
+    return found[-1] is not None
+
+
+@pytest.mark.parametrize("package", ONLY_TEXT)
+def test_a_response_of_one_text_is_read_without_the_state_machine(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _texts_read(package, ONLY_TEXT[package], monkeypatch)
+    _check_text(package, ONLY_TEXT[package])
+
+
+@pytest.mark.parametrize(
+    ("package", "path", "value"),
+    [
+        ("openai_chat", ("choices", 0, "message", "reasoning_content"), "Hm"),
+        ("openai_chat", ("choices", 0, "message", "tool_calls"), [{"id": "c"}]),
+        ("openai_chat", ("choices", 0, "logprobs"), {"content": [{"token": "a", "logprob": 0}]}),
+        ("openai_chat", ("choices", 0, "logprobs"), 0),
+        ("openai_chat", ("choices", 0, "messages"), [{"role": "assistant", "content": "Ho"}]),
+        ("openai_chat", ("choices", 0, "message", "content"), ""),
+        ("openai_chat", ("choices", 0, "message", "content"), "\ud800"),
+        ("openai_chat", ("x_groq",), {"error": "over"}),
+        ("openai_chat", ("citations",), ["https://a.example"]),
+        ("openai_responses", ("output", 0, "phase"), "commentary"),
+        ("openai_responses", ("output", 0, "content", 0, "annotations"), [{"type": "?"}]),
+        ("openai_responses", ("output", 0, "id"), None),
+        ("openai_responses", ("status",), "in_progress"),
+        ("anthropic_messages", ("content", 0, "citations"), [{"cited_text": "a"}]),
+        ("anthropic_messages", ("content", 0, "text"), "\udc00!"),
+        ("anthropic_messages", ("stop_reason",), "refusal"),
+        ("anthropic_messages", ("container",), {"id": "c"}),
+        ("gemini", ("candidates", 0, "content", "parts", 0, "thought"), True),
+        ("gemini", ("candidates", 0, "groundingMetadata"), {"webSearchQueries": ["a"]}),
+        ("gemini", ("usageMetadata",), None),
+        ("bedrock_converse", ("output", "message", "content", 0, "citation"), {"title": "a"}),
+        ("bedrock_converse", ("usage",), None),
+    ],
+)
+def test_a_response_of_more_than_one_text_is_read_by_the_state_machine(
+    package: str, path: Any, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = _with(ONLY_TEXT[package], path, value)
+    assert not _texts_read(package, document, monkeypatch)
+    _check_text(package, document)
+
+
+@pytest.mark.parametrize("package", ONLY_TEXT)
+@given(data=st.data())
+def test_a_response_of_one_text_has_the_events_of_the_state_machine(
+    package: str, data: st.DataObject
+) -> None:
+    document: Any = ONLY_TEXT[package]
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from(list(_paths(document))))
+        if path[-1] == "new":
+            path = (*path[:-1], data.draw(_NAMES))
+        document = _with(document, path, data.draw(_VALUES))
+    _check_text(package, document)

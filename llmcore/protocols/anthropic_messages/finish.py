@@ -27,11 +27,13 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
 from llmcore.protocols.response_parts import (
+    CompleteEvents,
     Events,
     finish_events,
     map_finish_reason,
     served_tier,
     skimmed,
+    text_response,
 )
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import (
@@ -183,6 +185,20 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         reasoned="thinking" in kinds,
         begun=map_usage(native),
     )
+
+
+def only_text(document: JsonObject, request: LLMRequest) -> CompleteEvents | None:
+    """Return the events of a message that is one text; None for any other body."""
+    content = document.get("content")
+    if type(content) is not list or len(content) != 1 or type(content[0]) is not dict:
+        return None
+    block = content[0]
+    text = block.get("text")
+    if block.get("type") != "text" or type(text) is not str or not text or block.get("citations"):
+        return None
+    if any(document.get(name) is not None for name in _OF_TURN):
+        return None
+    return text_response(skim(document, request), "text_0", text)
 
 
 def _is_plain(block: Mapping[str, Any]) -> bool:

@@ -51,6 +51,7 @@ from llmcore.protocols.anthropic_messages.finish import (
     NOT_OF_MESSAGE,
     closing_events,
     map_usage,
+    only_text,
     with_facts,
 )
 from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
@@ -365,9 +366,12 @@ def whole(
     document: JsonValue, request: LLMRequest, *, rules_of: RulesOf = rules_of
 ) -> Iterable[LLMEvent]:
     """Return the events of a message."""
-    start = initial(request, rules_of=rules_of)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
+    text = only_text(document, request)
+    if text is not None:
+        return text
+    start = initial(request, rules_of=rules_of)
     if document.get("error") or ("content" not in document and _is_error(document)):
         return (server_error(start.context, document),)
     if "content" not in document:

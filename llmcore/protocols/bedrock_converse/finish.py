@@ -21,14 +21,30 @@ from llmcore.protocols.bedrock_converse.names import (
     FINISH_REASONS,
     METADATA_KEY,
     OUTPUT_TOKENS,
+    PROTOCOL_ID,
     TOTAL_TOKENS,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState
-from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier
+from llmcore.protocols.response_parts import (
+    CompleteEvents,
+    finish_events,
+    map_finish_reason,
+    served_tier,
+    skimmed,
+    text_response,
+)
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import NativeObject, count_or_none, object_or_empty, objects, present
+from llmcore.schema.json import (
+    NativeObject,
+    count_or_none,
+    object_or_empty,
+    objects,
+    present,
+    str_or_none,
+)
 from llmcore.schema.persistent import with_entries
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 # -- token counts
@@ -109,3 +125,31 @@ _UNCOUNTED: Final = Diagnostic(
     action="noted",
     message="the stream ended after the response, but before the event that counts its tokens",
 )
+
+
+# -- a whole body that is one text
+
+
+def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | None:
+    """Return the events of a `ConverseResponse` that is one text; None for any other body."""
+    message = object_or_empty(object_or_empty(document.get("output")).get("message"))
+    content, usage = message.get("content"), document.get("usage")
+    if type(content) is not list or len(content) != 1 or type(content[0]) is not dict:
+        return None
+    text = content[0].get("text")
+    if len(content[0]) != 1 or type(text) is not str or not (text and isinstance(usage, dict)):
+        return None
+    facts = present(document, but=_NOT_METADATA)
+    reason = str_or_none(document.get("stopReason"))
+    ends = skimmed(
+        PROTOCOL_ID,
+        request,
+        document,
+        model=None,
+        response_id=None,
+        reason=map_finish_reason(reason, FINISH_REASONS, called=False, format_called=False),
+        usage=map_usage(usage, facts.get("serviceTier")),
+        metadata={METADATA_KEY: facts} if facts else {},
+        reasoned=False,
+    )
+    return text_response(ends, "text_0", text)

@@ -37,7 +37,12 @@ from llmcore.protocols.bedrock_converse.content import (
     on_reasoning,
     on_text,
 )
-from llmcore.protocols.bedrock_converse.finish import closing_events, with_facts, with_usage
+from llmcore.protocols.bedrock_converse.finish import (
+    closing_events,
+    only_text,
+    with_facts,
+    with_usage,
+)
 from llmcore.protocols.bedrock_converse.models import is_claude, plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, keep_delta
@@ -258,9 +263,12 @@ def halt(state: ConverseState) -> Sequence[LLMEvent]:
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `ConverseResponse`."""
-    state = initial(request)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
+    text = only_text(document, request)
+    if text is not None:
+        return text
+    state = initial(request)
     message = object_or_empty(object_or_empty(document.get("output")).get("message"))
     if not message:
         if "output" not in document and _is_error(document):

@@ -15,7 +15,14 @@ from typing import Any, Final
 
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
-from llmcore.protocols.response_parts import Events, inclusive_usage, served_tier, skimmed
+from llmcore.protocols.response_parts import (
+    CompleteEvents,
+    Events,
+    inclusive_usage,
+    served_tier,
+    skimmed,
+    text_response,
+)
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonValue,
@@ -206,6 +213,20 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         reasoned=any(part.get("thought") for part in parts),
         begun=usage if "promptTokenCount" in native else None,
     )
+
+
+def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | None:
+    """Return the events of a response that is one text; None for any other body."""
+    candidates = document.get("candidates")
+    if type(candidates) is not list or len(candidates) != 1 or type(candidates[0]) is not dict:
+        return None
+    parts = object_or_empty(candidates[0].get("content")).get("parts")
+    if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
+        return None
+    text = parts[0].get("text")
+    if len(parts[0]) != 1 or type(text) is not str or not text:
+        return None
+    return text_response(skim(document, request), "text_0", text)
 
 
 def _is_plain(part: NativeObject) -> bool:

@@ -44,6 +44,7 @@ from llmcore.protocols.gemini.finish import (
     on_candidate_fields,
     on_response_fields,
     on_start,
+    only_text,
 )
 from llmcore.protocols.gemini.state import (
     GeminiInfo,
@@ -251,6 +252,9 @@ _EMPTY_RESPONSE: Final = Diagnostic(
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `GenerateContentResponse`, or of a list of its pieces."""
+    text = only_text(document, request) if isinstance(document, dict) else None
+    if text is not None:
+        return text
     chunks = objects(document) if isinstance(document, list) else [document]
     if not chunks or not all(isinstance(chunk, dict) for chunk in chunks):
         return (empty_response("is not an object", document),)

@@ -36,12 +36,14 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.state import ChatState, ChatStreamContext
 from llmcore.protocols.response_parts import (
+    CompleteEvents,
     Events,
     counts_reader,
     inclusive_usage,
     read_cost,
     served_tier,
     skimmed,
+    text_response,
 )
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.events import FinishReason, FinishReasonKind, LLMEvent, StepStart, StreamStart
@@ -253,7 +255,7 @@ def _counts_reasoning_apart(counts: Mapping[str, int | None]) -> bool:
 # -- a whole body without its content
 
 _PLAIN_OBJECT: Final = "chat.completion"
-_NOT_PLAIN: Final = frozenset({"error", "type", "candidates", *PAGES_BESIDE_CHOICES})
+_NOT_PLAIN: Final = frozenset({"error", "type", "candidates", "x_groq", *PAGES_BESIDE_CHOICES})
 _PLAIN_MESSAGE: Final = frozenset({"role", "content", *REASONING_FIELDS})
 
 
@@ -290,6 +292,30 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         metadata={METADATA_KEY: metadata} if metadata else {},
         reasoned=any(map(message.get, REASONING_FIELDS)),
     )
+
+
+def only_text(
+    document: NativeObject, request: LLMRequest, dialect: ChatDialect
+) -> CompleteEvents | None:
+    """Return the events of a `chat.completion` that is one text; None for any other body."""
+    choices = document.get("choices")
+    if type(choices) is not list or len(choices) != 1 or type(choices[0]) is not dict:
+        return None
+    choice = choices[0]
+    message = choice.get("message")
+    if type(message) is not dict or choice.get("logprobs") is not None or choice.get("messages"):
+        return None
+    text = message.get("content")
+    if type(text) is not str or not text:
+        return None
+    if any(value for name, value in message.items() if name not in _ONLY_TEXT):
+        return None
+    if dialect.think_tag(request.model_id) or forces_call_by_schema(request, dialect):
+        return None
+    return text_response(skim(document, request), "text_0", text)
+
+
+_ONLY_TEXT: Final = ("role", "content")
 
 
 def _is_plain(message: NativeObject) -> bool:

@@ -62,6 +62,7 @@ from llmcore.protocols.openai_chat.finish import (
     map_usage,
     on_info,
     on_start,
+    only_text,
     reason_of,
     unwrapped,
 )
@@ -318,6 +319,9 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     document = _single(document)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
+    text = only_text(document, request, dialect)
+    if text is not None:
+        return text
     start = initial(request, dialect)
     start = replace(start, info=replace(start.info, raw=document))
     document = unwrapped(document)

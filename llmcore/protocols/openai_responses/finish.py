@@ -36,6 +36,7 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.response_parts import (
+    CompleteEvents,
     Events,
     counts_reader,
     finish_events,
@@ -43,6 +44,7 @@ from llmcore.protocols.response_parts import (
     read_cost,
     served_tier,
     skimmed,
+    text_response,
 )
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.diagnostics import Diagnostic
@@ -293,6 +295,28 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         metadata={METADATA_KEY: kept} if kept else {},
         reasoned="reasoning" in kinds,
     )
+
+
+def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | None:
+    """Return the events of a `response` that is one text; None for any other body."""
+    output = document.get("output")
+    if type(output) is not list or len(output) != 1 or type(output[0]) is not dict:
+        return None
+    item = output[0]
+    if item.get("type") != "message" or not item.keys() <= _TEXT_ITEM:
+        return None
+    parts = item.get("content")
+    if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
+        return None
+    part = parts[0]
+    text, id_ = part.get("text"), item.get("id")
+    if part.get("type") != "output_text" or type(text) is not str or not (text and id_):
+        return None
+    metadata: ProviderMetadata = {METADATA_KEY: {"id": id_, "index": 0}}
+    return text_response(skim(document, request), "text_0_0", text, metadata)
+
+
+_TEXT_ITEM: Final = frozenset({"id", "type", "status", "role", "content"})
 
 
 def _is_plain(item: NativeObject) -> bool:

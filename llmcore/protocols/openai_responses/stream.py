@@ -58,6 +58,7 @@ from llmcore.protocols.openai_responses.finish import (
     on_notification,
     on_response,
     on_start,
+    only_text,
 )
 from llmcore.protocols.openai_responses.matching import (
     begin_item,
@@ -384,6 +385,9 @@ def whole(
         return (empty_response("is not an object", document),)
     if not isinstance(document.get("output"), list):
         return (ErrorEvent(_error_without_output(document, request)),)
+    text = only_text(document, request) if state.info.input_digest is None else None
+    if text is not None:
+        return text
     events: Events = []
     try:
         _end(state, document, events)
