@@ -7,9 +7,9 @@ reaches. In reading order:
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
 - `pools/`: several upstreams behind one name
 - `upstream_call`, `drop_rejected_parameters`, `rejected_betas`: one call of an upstream
-- `response_run`: one response under way; `translated_run`: one that is translated; `relay`: one
-  that passes as it came, `relayed_request`: its request, `relayed_bytes`: its bytes; `choices`:
-  several responses as one
+- `response_run`: one response under way; `translated_run`: one that is translated; `paused_turn`:
+  one that its upstream has paused, and that is continued; `relay`: one that passes as it came,
+  `relayed_request`: its request, `relayed_bytes`: its bytes; `choices`: several responses as one
 - `api`: one API that clients speak: operations that return JSON, or a response to run
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that are served

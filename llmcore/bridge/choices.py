@@ -4,23 +4,21 @@ Most APIs have no `n`: a client of Chat Completions that asks for three choices 
 of three calls, as one completion or as one stream in which the choices take turns.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial, reduce
-from operator import add
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 from attrs import evolve
 
-from llmcore.bridge.response_run import DelegatedRun, ResponseRun, WholeBody
+from llmcore.bridge.response_run import CallRecord, ResponseRun, RunLabels, WholeBody
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import Event, StreamEncoding
+from llmcore.fronts.front import Event, FailureResponse, StreamEncoding
 from llmcore.fronts.openai_chat.chunks import as_choice, joined
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.response import LLMResponse
 
 _T = TypeVar("_T")
 
@@ -42,8 +40,10 @@ class _Choice:
         return b""
 
 
-class ChoicesRun(DelegatedRun):
+class ChoicesRun:
     """A response of several choices. Its facts are those of the first, where they differ."""
+
+    failed_calls: Sequence[CallRecord] = ()
 
     def __init__(
         self,
@@ -65,39 +65,14 @@ class ChoicesRun(DelegatedRun):
         self._ended = False
 
     @property
-    def _current(self) -> ResponseRun:
-        return self._runs[0]
+    def info(self) -> RunLabels:
+        """The facts of the response that headers and logs name."""
+        return self._runs[0].info
 
     @property
-    def parts(self) -> Sequence[ResponseRun]:
-        """The response of each choice."""
-        return self._runs
-
-    @property
-    def dropped(self) -> Sequence[str]:
-        """Parameters that were left out because the upstream rejected them."""
-        return list(dict.fromkeys(name for run in self._runs for name in run.dropped))
-
-    @property
-    def outcome(self) -> str:
-        """How the response ended, in a word for metrics: the worst outcome of its choices."""
-        outcomes = [run.outcome for run in self._runs]
-        worst = (name for name in ("failed", "cancelled") if name in outcomes)
-        others = (name for name in outcomes if name != "completed")
-        return next(worst, None) or next(others, "completed")
-
-    @property
-    def response(self) -> LLMResponse:
-        """The first choice as far as it has arrived, with the usage and the cost of all."""
-        responses = [run.response for run in self._runs]
-        costs = [response.cost for response in responses if response.cost is not None]
-        usage = reduce(add, (response.usage for response in responses))
-        return evolve(responses[0], usage=usage, cost=sum(costs) if costs else None)
-
-    @property
-    def choices(self) -> int:
-        """How many responses the upstream gives."""
-        return len(self._runs)
+    def calls(self) -> Sequence[CallRecord]:
+        """The call of each choice."""
+        return [call for run in self._runs for call in run.calls]
 
     @property
     def error(self) -> LLMError | None:
@@ -113,6 +88,15 @@ class ChoicesRun(DelegatedRun):
     def content_type(self) -> str:
         """The content type of the stream."""
         return self._encoding.content_type
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of the upstream that clients of a stream can use."""
+        return self._runs[0].headers
+
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the response of an *error* that comes before anything was sent."""
+        return self._runs[0].error_response(error)
 
     async def next_bytes(self) -> bytes:
         """Return what comes next of each choice; empty after the last of all.

@@ -12,6 +12,7 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.bridge.configuration.settings import RETRY_WITHOUT
+from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -54,6 +55,19 @@ def fault_of_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         return f"is not the name of a parameter, such as {RETRY_WITHOUT[0]!r}"
     return ""
+
+
+def without_rejected(
+    request: LLMRequest, error: LLMError, policy: TranslationPolicy
+) -> tuple[str, LLMRequest, Diagnostic] | None:
+    """Return the name of what *error* refuses, *request* without it, and the report of that.
+
+    None if it refuses nothing that may be left out.
+    """
+    if (reduced := without_rejected_betas(request, error)) is not None:
+        return HEADER, *reduced
+    name = rejected_parameter(error, policy, request)
+    return None if name is None else (name, *without_parameter(request, name))
 
 
 def rejected_parameter(

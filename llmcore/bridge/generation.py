@@ -15,10 +15,11 @@ from llmcore.bridge.http.logs import REQUEST_ID
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import further_models
 from llmcore.bridge.pools.affinity import conversation_of
+from llmcore.bridge.pools.pooled_run import PooledRun
 from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.relayed_bytes import Renamed
 from llmcore.bridge.relayed_request import holds_sealed_state
-from llmcore.bridge.response_run import ResponseRun, RunLabels
+from llmcore.bridge.response_run import ResponseRun, Run, RunLabels
 from llmcore.bridge.savings import (
     CachedResponse,
     cached_response,
@@ -86,7 +87,7 @@ class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
         return cast("Model", self.upstream.model)
 
 
-MakeResponse: TypeAlias = Callable[[OperationRequest, ChosenModel], Awaitable[ResponseRun]]
+MakeResponse: TypeAlias = Callable[[OperationRequest, ChosenModel], Awaitable[Run]]
 """Makes the response of a chosen model."""
 
 
@@ -106,7 +107,9 @@ class Generation(Generic[Read]):
         """Return the response of a model, to be run."""
         return self.pooled(call, self.respond)
 
-    async def pooled(self, call: OperationRequest, respond: MakeResponse) -> ResponseRun:
+    async def pooled(
+        self, call: OperationRequest, respond: MakeResponse[Run]
+    ) -> Run | PooledRun[Run]:
         """Return what *respond* makes for the model of the request.
 
         Where a name has several targets, it is made for one after another until one begins.
@@ -120,7 +123,7 @@ class Generation(Generic[Read]):
         conversation = conversation_of(request)
         info = self._info(routing.model, conversation)
 
-        async def make(target: UpstreamModel, limits: CallLimits) -> ResponseRun:
+        async def make(target: UpstreamModel, limits: CallLimits) -> Run:
             chosen = await self._chosen(routing, target, info)
             return await respond(call, replace(chosen, limits=limits))
 
@@ -324,7 +327,7 @@ class Generation(Generic[Read]):
             cached=cached,
             form=form,
             diagnostics=call.diagnostics,
-            paused=None if front.shows_pauses else _paused(chosen.model),
+            continues=not front.shows_pauses,
         )
         return TranslatedRun(self._service.context, plan)
 
@@ -404,11 +407,6 @@ class Generation(Generic[Read]):
 
     def _listed(self, name: str) -> ListedModel:
         return ListedModel(id=name, owner=self._service.names.owner(name))
-
-
-def _paused(model: Model) -> str | None:
-    """Return the finish reason of a turn that the upstream's own tools have paused."""
-    return model.route.protocol.paused if isinstance(model.route, Route) else None
 
 
 def _ends_with_response(request: LLMRequest) -> bool:

@@ -12,19 +12,16 @@ from typing import Any, Final
 import anyio
 import msgspec
 from attrs import evolve
-from msgspec.structs import replace
 
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.relayed_bytes import RelayedBytes, Renamed, object_in
 from llmcore.bridge.relayed_request import RelayedRequest
-from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
-from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamRun
-from llmcore.client.event_stream import EventStream
+from llmcore.bridge.response_run import CANCELLED, CallRecord, ErrorForm, RunLabels, WholeBody
+from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, FrontWriter, StreamEncoding
 from llmcore.routes.route import Route
-from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError
@@ -59,12 +56,16 @@ class RelayPlan(msgspec.Struct, frozen=True, kw_only=True):
     """None if the upstream got the client's name of the model, or no client looks at it."""
 
 
-class RelayRun(UpstreamRun):
+class RelayRun:
     """A response whose bytes are forwarded as they arrive."""
 
+    failed_calls: Sequence[CallRecord] = ()
+
     def __init__(self, context: RunContext, plan: RelayPlan) -> None:
+        self.info = plan.info
         self.error: LLMError | None = None
         self._plan = plan
+        self._metrics = context.metrics
         self._copy = RelayedBytes(
             plan.route,
             streamed=plan.info.streamed,
@@ -72,6 +73,16 @@ class RelayRun(UpstreamRun):
             renamed=plan.renamed,
             encode=plan.encoding.encode,
         )
+        self._call = UpstreamCall(
+            context,
+            plan.info,
+            plan.limits,
+            plan.request,
+            request=plan.read,
+            choices=plan.choices,
+            on_response=self._copy.of,
+        )
+        self.calls: Sequence[CallRecord] = (self._call,)
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None
         self._opened = False
@@ -79,21 +90,11 @@ class RelayRun(UpstreamRun):
         self._begun = False
         """Whether bytes of the upstream were sent."""
         self._ended = False
-        super().__init__(context, plan.info, plan.limits)  # makes the first attempt
-
-    def request(self) -> LLMRequest:
-        """Parse and return the request; FrontError if it is invalid."""
-        return self._plan.read()
-
-    @property
-    def choices(self) -> int:
-        """How many responses the upstream gives."""
-        return self._plan.choices
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything lost, changed or added; the body itself is not converted."""
-        return self._plan.diagnostics
+        return (*self._plan.diagnostics, *self._call.removed)
 
     @property
     def content_type(self) -> str:
@@ -117,7 +118,7 @@ class RelayRun(UpstreamRun):
         while not self._ended:
             if data := await self._copy.pass_on():
                 return data
-            batch = await self._next_batch()
+            batch = await self._call.next_batch()
             last = batch[-1]
             self._note(batch)
             if isinstance(last, ErrorEvent):
@@ -155,7 +156,7 @@ class RelayRun(UpstreamRun):
         unwrap = self._plan.route.protocol.unwrap
         document: JsonValue = None
         while not self._ended:
-            batch = await self._next_batch()
+            batch = await self._call.next_batch()
             self._note(batch)
             last = batch[-1]
             if isinstance(last, ErrorEvent):
@@ -181,25 +182,20 @@ class RelayRun(UpstreamRun):
         """Close the call, if it is still running."""
         if self._copy.flush_run():  # does not wait: the text was received
             with anyio.CancelScope(shield=True):
-                await self._next_batch()
-        await super().aclose()
+                await self._call.next_batch()
+        await self._call.aclose()
         if not self._ended:
-            self._end("cancelled")
+            self._end(CANCELLED)
 
     # -- parts
 
-    def _attempt(self, timeouts: Timeouts) -> EventStream:
-        return self._ask(self._plan.request, timeouts=timeouts, on_response=self._copy.of)
-
     async def _tries_without_betas(self, error: LLMError) -> bool:
         """Prepare a second try without the beta features that were rejected, if there are any."""
-        made = None if self.dropped else without_rejected_betas(self._plan.request, error)
-        if made is None:
+        call = self._call
+        reduced = None if call.dropped else without_rejected_betas(call.sent, error)
+        if reduced is None:
             return False
-        request, diagnostic = made
-        noted = (*self._plan.diagnostics, diagnostic)
-        self._plan = replace(self._plan, request=request, diagnostics=noted)
-        await self._try_without(HEADER, HEADER)
+        await call.try_without(HEADER, HEADER, *reduced)
         return True
 
     def _note(self, batch: Sequence[LLMEvent]) -> None:
@@ -244,8 +240,8 @@ class RelayRun(UpstreamRun):
 
     def _end(self, outcome: str) -> None:
         self._ended = True
-        self._context.metrics.count_tokens(self._provider, self._usage)
-        self._count(outcome)
+        self._metrics.count_tokens(self.info.upstream.provider, self._usage)
+        self._call.count(outcome)
 
 
 def _is_of_the_connection(error: LLMError) -> bool:

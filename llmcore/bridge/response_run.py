@@ -1,12 +1,26 @@
-"""The interface of a response on its way to a client, for servers.
+"""The interface of a response on its way to a client, and the record of each call that it needs.
 
-`translated_run` and `relay` make responses, `choices` and `pools` combine those of others.
+    http/responses, websocket/          send the bytes; app and accounts read the records
+       │ next_bytes, whole
+       ▼
+    PooledRun ─▶ ChoicesRun ─┐          only where a model has several targets; only for `n` choices
+       │                     ▼
+       └─▶ TranslatedRun, RelayRun      write the bytes of one response
+              │ next_batch
+              ▼
+           UpstreamCall ─▶ ModelCall    one call of an upstream, and its tries; it is a CallRecord
+
+An `EmbeddingRun` is never streamed; a `ReplayRun`, which has no calls, always is. Each has the half
+of the interface that it needs.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import reduce
+from operator import add
+from typing import Protocol, TypeAlias, TypeVar
 
 import msgspec
+from attrs import evolve
 
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.fronts.errors import FrontError
@@ -17,14 +31,16 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 JSON_TYPE = "application/json"
+CANCELLED = "cancelled"
+"""The outcome of a response that has not ended."""
 
 ErrorForm: TypeAlias = Callable[[FrontError], FailureResponse]
 """Returns the response of an error in the form of one API."""
 
 
-AllowTry: TypeAlias = Callable[["ResponseRun", LLMResponse], Awaitable[None]]
-"""Allows another try after the one by which a run of a single upstream got a response, as far as it
-came. Raises FrontError if it does not fit in a budget."""
+AllowTry: TypeAlias = Callable[["CallRecord", LLMResponse], Awaitable[None]]
+"""Allows another try after the one by which a call got a response, as far as it came. Raises
+FrontError if it does not fit in a budget."""
 
 
 class WholeBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +70,42 @@ class RunLabels(msgspec.Struct, frozen=True, kw_only=True):
     """Every target that may answer."""
 
 
+class CallRecord:
+    """The facts of one call of an upstream, for accounts, headers and logs."""
+
+    def __init__(
+        self, info: RunLabels, request: Callable[[], LLMRequest], *, choices: int = 1
+    ) -> None:
+        self.info = info
+        self.request = request
+        """Returns the client's request as it was read for the upstream. Raises FrontError for a
+        relayed request that cannot be read."""
+        self.choices = choices
+        """How many responses the upstream gives."""
+        self.allow: AllowTry | None = None
+        """Asked before each try after the first; None allows all."""
+        self.is_sent = False
+        """Whether the upstream was asked."""
+        self.outcome = CANCELLED
+        """How the response ended, in a word for metrics; `cancelled` until it has ended."""
+        self.dropped: list[str] = []
+        """Parameters that were left out because the upstream rejected them."""
+        self.repeated: list[LLMResponse] = []
+        """Responses of tries that failed before any content, and were made again, and of calls
+        that another one continues."""
+        self.upstream_request_id: str | None = None
+        """The upstream's id of the request."""
+        self.first_event_s: float | None = None
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's response, as far as it has arrived."""
+        raise NotImplementedError
+
+
 class SentResponse(Protocol):
-    """A response on its way to a client."""
+    """A response on its way to a client. The request is sent upstream once its bytes are read."""
 
     @property
     def info(self) -> RunLabels:
@@ -63,13 +113,13 @@ class SentResponse(Protocol):
         ...
 
     @property
-    def dropped(self) -> Sequence[str]:
-        """Parameters that were left out because the upstream rejected them."""
+    def calls(self) -> Sequence[CallRecord]:
+        """The calls that it is made of; none if the response exists already."""
         ...
 
     @property
-    def upstream_request_id(self) -> str | None:
-        """The upstream's id of the request."""
+    def failed_calls(self) -> Sequence[CallRecord]:
+        """The calls of targets that failed, which those of another one took the place of."""
         ...
 
     @property
@@ -82,6 +132,29 @@ class SentResponse(Protocol):
         """Everything dropped, changed or added so far, in the request and in the response."""
         ...
 
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the response of an *error* that comes before anything was sent."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the response; close the call of the upstream, if it has not ended."""
+        ...
+
+
+Run = TypeVar("Run", bound=SentResponse)
+
+
+class WholeRun(SentResponse, Protocol):
+    """A response in one piece."""
+
+    async def whole(self) -> WholeBody:
+        """Return the response in one piece; FrontError if there is none."""
+        ...
+
+
+class StreamedRun(SentResponse, Protocol):
+    """A response as a stream."""
+
     @property
     def content_type(self) -> str:
         """The content type of the stream."""
@@ -90,10 +163,6 @@ class SentResponse(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Headers of the upstream that clients of a stream can use."""
-        ...
-
-    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
-        """Return the response of an *error* that comes before anything was sent."""
         ...
 
     async def next_bytes(self) -> bytes:
@@ -111,160 +180,44 @@ class SentResponse(Protocol):
         """Return the bytes that end a stream with *error*; none if it has ended."""
         ...
 
-    async def whole(self) -> WholeBody:
-        """Return the response in one piece; FrontError if there is none."""
-        ...
 
-    async def aclose(self) -> None:
-        """Close the call of the upstream, if it has not ended."""
-        ...
+class ResponseRun(WholeRun, StreamedRun, Protocol):
+    """A response that is sent in one piece or as a stream, by `info.streamed`."""
 
 
-class ResponseRun(SentResponse, Protocol):
-    """A response under way. Nothing is sent upstream before its first bytes are requested."""
-
-    @property
-    def outcome(self) -> str:
-        """How the response ended, in a word for metrics; `cancelled` until it has ended."""
-        ...
-
-    def request(self) -> LLMRequest:
-        """Return the client's request as it was read for the upstream.
-
-        Raises FrontError for a relayed request that cannot be read.
-        """
-        ...
-
-    def limit_tries(self, allow: AllowTry | None) -> None:
-        """Ask *allow* before each try after the first; None asks nothing more."""
-        ...
-
-    @property
-    def response(self) -> LLMResponse:
-        """The upstream's response, as far as it has arrived."""
-        ...
-
-    @property
-    def repeated(self) -> Sequence[LLMResponse]:
-        """Responses of tries that failed before any content, and were made again."""
-        ...
-
-    @property
-    def choices(self) -> int:
-        """How many responses the upstream gives."""
-        ...
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the upstream was asked."""
-        ...
-
-    @property
-    def first_event_s(self) -> float | None:
-        """Seconds from asking the upstream to its first event; None if none has arrived."""
-        ...
+# -- facts of the calls of a response
 
 
-class DelegatedRun:
-    """A response whose facts are those of another one, which is current."""
-
-    @property
-    def _current(self) -> ResponseRun:
-        raise NotImplementedError
-
-    @property
-    def parts(self) -> Sequence[ResponseRun]:
-        """Every response that this one is made of, and those that it was to be made of."""
-        return (self._current,)
-
-    @property
-    def info(self) -> RunLabels:
-        """The facts of the response that headers and logs name."""
-        return self._current.info
-
-    @property
-    def dropped(self) -> Sequence[str]:
-        """Parameters that were left out because the upstream rejected them."""
-        return self._current.dropped
-
-    @property
-    def outcome(self) -> str:
-        """How the response ended, in a word for metrics."""
-        return self._current.outcome
-
-    def request(self) -> LLMRequest:
-        """Return the client's request as it was read for the upstream."""
-        return self._current.request()
-
-    def limit_tries(self, allow: AllowTry | None) -> None:
-        """Ask *allow* before each try of any part after the first; None asks nothing more."""
-        for part in self.parts:
-            part.limit_tries(allow)
-
-    @property
-    def response(self) -> LLMResponse:
-        """The upstream's response, as far as it has arrived."""
-        return self._current.response
-
-    @property
-    def repeated(self) -> Sequence[LLMResponse]:
-        """Responses of tries that failed before any content, and were made again."""
-        return self._current.repeated
-
-    @property
-    def choices(self) -> int:
-        """How many responses the upstream gives."""
-        return self._current.choices
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the upstream was asked."""
-        return self._current.is_sent
-
-    @property
-    def first_event_s(self) -> float | None:
-        """Seconds from asking the upstream to its first event; None if none has arrived."""
-        return self._current.first_event_s
-
-    @property
-    def upstream_request_id(self) -> str | None:
-        """The upstream's id of the request."""
-        return self._current.upstream_request_id
-
-    @property
-    def error(self) -> LLMError | None:
-        """Why the response failed, if it did."""
-        return self._current.error
-
-    @property
-    def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything dropped, changed or added so far, in the request and in the response."""
-        return self._current.diagnostics
-
-    @property
-    def content_type(self) -> str:
-        """The content type of the stream."""
-        return self._current.content_type
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Headers of the upstream that clients of a stream can use."""
-        return self._current.headers
-
-    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
-        """Return the response of an *error* that comes before anything was sent."""
-        return self._current.error_response(error)
+def outcome_of(calls: Sequence[CallRecord]) -> str:
+    """Return how a response of *calls* ended: the worst of their outcomes."""
+    if len(calls) == 1:
+        return calls[0].outcome
+    outcomes = [call.outcome for call in calls]
+    worst = (name for name in ("failed", CANCELLED) if name in outcomes)
+    others = (name for name in outcomes if name != "completed")
+    return next(worst, None) or next(others, "completed")
 
 
-def calls_of(run: ResponseRun) -> Iterator[ResponseRun]:
-    """Yield the responses of single upstreams that *run* is made of, failed ones too."""
-    if not isinstance(run, DelegatedRun):
-        yield run
-        return
-    for part in run.parts:
-        yield from calls_of(part)
-
-
-def has_ended(run: ResponseRun) -> bool:
+def has_ended(run: SentResponse) -> bool:
     """Return whether the upstream's response has ended, complete or failed."""
-    return run.outcome != "cancelled"
+    return outcome_of(run.calls) != CANCELLED
+
+
+def response_of(calls: Sequence[CallRecord]) -> LLMResponse:
+    """Return the response of the first of *calls*, with the usage and the cost of all."""
+    if len(calls) == 1:
+        return calls[0].response
+    responses = [call.response for call in calls]
+    costs = [response.cost for response in responses if response.cost is not None]
+    usage = reduce(add, (response.usage for response in responses))
+    return evolve(responses[0], usage=usage, cost=sum(costs) if costs else None)
+
+
+def dropped_of(calls: Sequence[CallRecord]) -> Sequence[str]:
+    """Return the parameters that were left out of any of *calls*, each once."""
+    return list(dict.fromkeys(name for call in calls for name in call.dropped))
+
+
+def request_id_of(calls: Sequence[CallRecord]) -> str | None:
+    """Return the upstream's id of the first of *calls*, if it has sent one."""
+    return calls[0].upstream_request_id if calls else None

@@ -30,6 +30,7 @@ from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relayed_request import RelayedRequest
 from llmcore.bridge.reload import ReadSettings, Reloader
+from llmcore.bridge.response_run import Run
 from llmcore.bridge.state.call_states import CallStates
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
@@ -290,8 +291,8 @@ class Service:
         return pool.first if choice is None else choice.target
 
     async def pooled(
-        self, name: str, pool: ModelPool, conversation: str, make: MakeRun
-    ) -> PooledRun:
+        self, name: str, pool: ModelPool, conversation: str, make: MakeRun[Run]
+    ) -> PooledRun[Run]:
         """Return the response of the first target of *pool* that begins one."""
         pools = [pool]
         for known in pools:  # those that are found are searched, too

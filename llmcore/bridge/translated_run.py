@@ -13,41 +13,27 @@ from typing import Protocol
 import msgspec
 from attrs import evolve
 
-from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
+from llmcore.bridge.drop_rejected_parameters import without_rejected
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
-from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
+from llmcore.bridge.paused_turn import ContinuedTurn, plain_failure
+from llmcore.bridge.response_run import CANCELLED, CallRecord, ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.savings import CachedResponse
 from llmcore.bridge.state.store import StateUnavailableError
-from llmcore.bridge.upstream_call import Attempt, CallLimits, RunContext, UpstreamRun
+from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.catalog.lookup import get_model_info
-from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, run_in_thread_if
-from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
 from llmcore.fronts.front import Event, FailureResponse, FrontWriter, GrammarChecker, StreamEncoding
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
-from llmcore.protocols.protocol import MOST_PAUSES
 from llmcore.routes.route import Route
-from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.event_base import with_fields
-from llmcore.schema.events import (
-    ErrorEvent,
-    Finish,
-    FinishReason,
-    LLMEvent,
-    StepFinish,
-    StepStart,
-    StreamStart,
-)
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.response import LLMResponse
 
 _MOST_DROPS = 3
 """How often one request is tried again without something that the upstream rejects."""
@@ -90,8 +76,8 @@ class ResponsePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Returns the object that is sent in place of a response that is not streamed."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything changed in the request before it was read."""
-    paused: str | None = None
-    """The finish reason of turns that are continued, because their client cannot do so."""
+    continues: bool = False
+    """Whether turns that the upstream pauses are continued, because their client cannot do so."""
 
 
 def with_output_limit(request: LLMRequest) -> LLMRequest:
@@ -110,42 +96,37 @@ def with_output_limit(request: LLMRequest) -> LLMRequest:
     return evolve(request, generation=evolve(generation, max_tokens=known.max_output))
 
 
-class TranslatedRun(UpstreamRun):
+class TranslatedRun:
     """A response that is read as events and written in the form of the client's API."""
+
+    failed_calls: Sequence[CallRecord] = ()
 
     def __init__(self, context: RunContext, plan: ResponsePlan) -> None:
         self.plan = plan
+        self.info = plan.info
         self.content_type = plan.encoding.content_type
-        self._removed: list[Diagnostic] = []
+        self._call = call = UpstreamCall(
+            context,
+            plan.info,
+            plan.limits,
+            with_output_limit(plan.request),
+            request=lambda: plan.request,
+            cached=plan.cached,
+            without_reasoning=partial(_without_reasoning, plan.stored),
+        )
+        self.calls: Sequence[CallRecord] = (call,)
+        self._next_batch = ContinuedTurn(call).next_batch if plan.continues else call.next_batch
+        self._metrics = context.metrics
+        self._policy = context.policy
         self._writer = plan.writer
-        self._request = with_output_limit(plan.request)
         self._opened = False
         self._unsent: list[Event] = []
         """Events that were written and not handed out yet."""
         self._begun = False
         self._ended = False
         self._tail_sent = False
-        self._paused: list[LLMResponse] = []
-        """The responses of the turn that its upstream has paused."""
-        self._ends: Sequence[StepFinish | Finish] = ()
-        """The events that end the turn, until the call that continues it has content."""
         self._refusal: LLMError | None = None
         """Why the response failed before anything of it was sent."""
-        super().__init__(context, plan.info, plan.limits)  # makes the first attempt
-
-    def request(self) -> LLMRequest:
-        """Return the request as it was read."""
-        return self.plan.request
-
-    @property
-    def choices(self) -> int:
-        """How many responses the upstream gives."""
-        return 1
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the upstream was asked."""
-        return super().is_sent and not self._is_repeated
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -160,7 +141,7 @@ class TranslatedRun(UpstreamRun):
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything dropped, changed or added so far, in the request and in the response."""
-        return (*self.plan.diagnostics, *self._writer.diagnostics, *self._removed)
+        return (*self.plan.diagnostics, *self._writer.diagnostics, *self._call.removed)
 
     def error_response(self, error: FrontError) -> FailureResponse:
         """Return the response of an *error* that comes before anything was sent."""
@@ -184,41 +165,13 @@ class TranslatedRun(UpstreamRun):
 
     async def failed_bytes(self, error: LLMError) -> bytes:
         """Return the bytes that end a stream with *error*; none if it has ended."""
-        return await self._encoded(self._failed_events(error))
-
-    async def _encoded(self, events: Iterable[Event]) -> bytes:
-        step = partial(b"".join, map(self.plan.encoding.encode, events))
-        return await run_in_thread_if(step, large=True) if self.plan.is_large else step()
-
-    def _open_stream(self) -> Sequence[Event]:
-        """Return the events that open the stream; none after the first call."""
-        if self._opened:
-            return ()
-        self._opened = True
-        return self._checked(self._writer.start())
-
-    async def _next_events(self) -> Sequence[Event]:
-        """Return the next events, at least one; empty after the last.
-
-        Raises FrontError for a failure before anything was handed out.
-        """
-        while not self._ended:
-            batch = await self._next_batch()
-            if self.plan.paused is not None and not (batch := await self._in_turn(batch)):
-                continue
-            failure = None if self._begun else _plain_failure(batch)
-            if failure is None:
-                self._begun = True
-            elif await self._tries_without(failure):
-                continue
-            elif not self._opened:
-                self._ended = True
-                self._refusal = failure
-                self._count("failed")
-                raise from_llm_error(failure) from failure
-            if events := await self._folded(batch):
-                return events
-        return ()
+        if self._ended:
+            return b""
+        self._end("failed")
+        events = [*self._open_stream(), *self._unsent]
+        if self._writer.ended and self.plan.stored is not None:
+            events[-1:] = self.plan.stored.failed_instead(events[-1], error.message)
+        return await self._encoded([*events, *self._checked(self._writer.close(error))])
 
     async def whole(self) -> WholeBody:
         """Return the response as one object; FrontError if there is none."""
@@ -228,112 +181,62 @@ class TranslatedRun(UpstreamRun):
             raise from_llm_error(self._writer.error) from self._writer.error
         response = self._writer.whole()
         response = response if self.plan.form is None else self.plan.form(response)
-        large = self.plan.is_large or holds_much(self.response.message)
+        large = self.plan.is_large or holds_much(self._call.response.message)
         body = await run_in_thread_if(partial(json.dumps, response), large=large)
         return WholeBody(body=body, headers=self.headers)
 
-    def _failed_events(self, error: LLMError) -> Sequence[Event]:
-        """Return the events that end an announced stream with *error*; none if it has ended."""
-        if self._ended:
-            return ()
-        self._ended = True
-        self._count("failed")
-        events = [*self._open_stream(), *self._unsent]
-        if self._writer.ended and self.plan.stored is not None:
-            events[-1:] = self.plan.stored.failed_instead(events[-1], error.message)
-        return [*events, *self._checked(self._writer.close(error))]
-
     async def aclose(self) -> None:
         """Close the call of the upstream, if it has not ended."""
-        await super().aclose()
+        await self._call.aclose()
         if not self._ended:
-            self._ended = True
-            self._count("cancelled")
+            self._end(CANCELLED)
 
-    # -- Calls of the upstream
+    async def _encoded(self, events: Iterable[Event]) -> bytes:
+        step = partial(b"".join, map(self.plan.encoding.encode, events))
+        return await run_in_thread_if(step, large=True) if self.plan.is_large else step()
 
-    def _attempt(self, timeouts: Timeouts) -> EventStream:
-        attempt = partial(self._ask, self._request, timeouts=timeouts)
-        cached = None if self._paused else self.plan.cached  # a part of a turn is not cached
-        return attempt() if cached is None else cached.through(attempt)
+    # -- Events
 
-    async def _in_turn(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
-        """Return *batch* as a part of the whole turn, which may be none of it.
+    async def _next_events(self) -> Sequence[Event]:
+        """Return the next events, at least one; empty after the last.
 
-        After a pause the message is sent back, and the next call continues the turn. Its usage is
-        that of all calls, each of which counts its prompt. A turn that cannot be continued ends
-        with what there is of it.
+        Raises FrontError for a failure before anything was handed out.
         """
-        last = batch[-1]
-        if self._paused:
-            if self._ends and (failure := _plain_failure(batch)):
-                return _cut_short(self._ends, f"its continuation failed: {failure.message}")
-            self._ends = ()
-            within = (e for e in batch if not isinstance(e, StreamStart | StepStart))
-            batch = list(map(self._with_all_usage, within))
-        if not isinstance(last, Finish) or last.finish_reason.raw != self.plan.paused:
-            return batch
-        response = self.response
-        if response.tool_calls:
-            return batch
-        ends = [event for event in batch if isinstance(event, StepFinish | Finish)]
-        batch = [event for event in batch if not isinstance(event, StepFinish | Finish)]
-        self._removed += last.diagnostics
-        if len(self._paused) >= MOST_PAUSES:
-            return [*batch, *_cut_short(ends, f"it has been continued {MOST_PAUSES} times")]
-        if refusal := await self._refused(response):
-            return [*batch, *_cut_short(ends, refusal.message)]
-        self._paused.append(response)
-        self.repeated.append(response)
-        self._ends, self._elsewhere = ends, False  # another target has not begun the turn
-        messages = (*self._request.messages, response.message)
-        self._request = evolve(self._request, messages=messages)
-        await self._renew_call()
-        return batch
-
-    def _with_all_usage(self, event: LLMEvent) -> LLMEvent:
-        """Return *event*, an end with the usage of the paused responses too."""
-        if not isinstance(event, StepFinish | Finish) or event.usage is None:
-            return event
-        paused = (response.usage for response in self._paused)
-        return with_fields(event, usage=sum(paused, event.usage))
-
-    def _without_reasoning(self) -> Attempt:
-        return self._attempt_without_reasoning
-
-    def _attempt_without_reasoning(self, timeouts: Timeouts) -> EventStream:
-        self._drop_reasoning()
-        return self._attempt(timeouts)
-
-    def _drop_reasoning(self) -> None:
-        """Remove the encrypted reasoning, which the upstream cannot read, from the request."""
-        self._request = without_opaque_reasoning(self._request)
-        if self.plan.stored is not None:
-            self.plan.stored.continue_from(self._request.messages)
-        why = "the upstream cannot read it: it is of another account, deployment or model"
-        self._removed.append(
-            Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
-        )
-        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self._provider)
+        while not self._ended:
+            batch = await self._next_batch()
+            failure = None if self._begun else plain_failure(batch)
+            if failure is None:
+                self._begun = True
+            elif await self._tries_without(failure):
+                continue
+            elif not self._opened:
+                self._refusal = failure
+                self._end("failed")
+                raise from_llm_error(failure) from failure
+            if events := await self._folded(batch):
+                return events
+        return ()
 
     async def _tries_without(self, error: LLMError) -> bool:
         """Renew the call without the field that the upstream rejects; False if it names none."""
-        if len(self.dropped) >= _MOST_DROPS:
+        call = self._call
+        if len(call.dropped) >= _MOST_DROPS:
             return False
-        name = rejected_parameter(error, self._context.policy, self._request)
-        betas = without_rejected_betas(self._request, error)
-        if betas is not None:
-            name, (self._request, diagnostic) = HEADER, betas
-        elif name is not None:
-            self._request, diagnostic = without_parameter(self._request, name)
-        else:
+        rejected = without_rejected(call.sent, error, self._policy)
+        if rejected is None:
             return False
-        self._removed.append(diagnostic)
-        log(logging.WARNING, "parameter_dropped", provider=self._provider, parameter=name)
-        await self._try_without(name, diagnostic.path)
+        name, reduced, note = rejected
+        provider = self.info.upstream.provider
+        log(logging.WARNING, "parameter_dropped", provider=provider, parameter=name)
+        await call.try_without(name, note.path, reduced, note)
         return True
 
-    # -- Events
+    def _open_stream(self) -> Sequence[Event]:
+        """Return the events that open the stream; none after the first call."""
+        if self._opened:
+            return ()
+        self._opened = True
+        return self._checked(self._writer.start())
 
     async def _folded(self, batch: Sequence[LLMEvent]) -> Sequence[Event]:
         unsent, feed = self._unsent, self._writer.feed
@@ -341,18 +244,30 @@ class TranslatedRun(UpstreamRun):
             unsent += self._open_stream()
         for event in batch:
             unsent += feed(event) if self.plan.checker is None else self._checked(feed(event))
-        if not batch or isinstance(batch[-1], Finish | ErrorEvent):
-            await self._end()
+        if isinstance(batch[-1], Finish | ErrorEvent):
+            await self._finish()
         self._unsent = []
         return unsent
 
-    async def _end(self) -> None:
-        """Store the response if that is planned, and count it; it fails if the write does."""
-        if not self._is_repeated:
-            self._context.metrics.count_tokens(self._provider, self._writer.usage)
-        kept = await self._is_kept()
+    def _checked(self, events: Sequence[Event]) -> Sequence[Event]:
+        if self.plan.checker is not None:
+            for event in events:
+                for violation in self.plan.checker.feed(event):
+                    report_violation(self._metrics, violation, self.info)
+        return events
+
+    # -- The end
+
+    def _end(self, outcome: str) -> None:
         self._ended = True
-        self._count(self._writer.outcome if kept else "failed")
+        self._call.count(outcome)
+
+    async def _finish(self) -> None:
+        """Store the response if that is planned, and count it; it fails if the write does."""
+        if self._call.is_sent:
+            self._metrics.count_tokens(self.info.upstream.provider, self._writer.usage)
+        kept = await self._is_kept()
+        self._end(self._writer.outcome if kept else "failed")
         if kept:
             return
         if not self.info.streamed:
@@ -360,10 +275,6 @@ class TranslatedRun(UpstreamRun):
         if self._writer.error is None and self.plan.stored is not None:
             why = state_unavailable().message
             self._unsent[-1:] = self.plan.stored.failed_instead(self._unsent[-1], why)
-
-    @property
-    def _is_repeated(self) -> bool:
-        return self.plan.cached is not None and self.plan.cached.state == "hit"
 
     async def _is_kept(self) -> bool:
         """Store the response if that is planned; return False if that failed."""
@@ -378,38 +289,19 @@ class TranslatedRun(UpstreamRun):
             LOGGER.exception("state_write_failed")
         else:
             return True
-        self._context.metrics.state_errors.inc()
+        self._metrics.state_errors.inc()
         return False
 
-    def _checked(self, events: Sequence[Event]) -> Sequence[Event]:
-        if self.plan.checker is not None:
-            for event in events:
-                for violation in self.plan.checker.feed(event):
-                    report_violation(self._context.metrics, violation, self.info)
-        return events
+
+def _without_reasoning(stored: StoredResponse | None, request: LLMRequest) -> LLMRequest:
+    """Return *request* without reasoning that its upstream cannot read, for *stored*, too."""
+    readable = without_opaque_reasoning(request)
+    if stored is not None:
+        stored.continue_from(readable.messages)
+    return readable
 
 
 def report_violation(metrics: Metrics, violation: str, info: RunLabels) -> None:
     """Count and log that a stream broke the grammar of its API."""
     metrics.violations.inc()
     log(logging.ERROR, "stream_violation", violation=violation, response_id=info.id)
-
-
-def _cut_short(ends: Sequence[StepFinish | Finish], why: str) -> Sequence[LLMEvent]:
-    """Return *ends*, of a turn that its upstream has paused, as those of a response cut off."""
-    message = f"the upstream paused, and the turn is not continued: {why}"
-    note = Diagnostic("turn-cut-short", "finish_reason", action="noted", message=message)
-    reason = FinishReason("length")  # without the upstream's word, by which the turn can go on
-    return [
-        with_fields(end, finish_reason=reason, diagnostics=(note,))
-        if isinstance(end, Finish)
-        else with_fields(end, finish_reason=reason)
-        for end in ends
-    ]
-
-
-def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
-    """Return the error of a call that failed before any content; None for other batches."""
-    if not batch or not isinstance(last := batch[-1], ErrorEvent):
-        return None
-    return None if has_content(batch) else last.error

@@ -1,14 +1,14 @@
-"""One call of an upstream for a run: tried again until it begins, within its time limits.
+"""One call of an upstream: tried again until it begins, within its time limits.
 
-`UpstreamRun` generates; `embedded` returns vectors. Both report to the upstream's health.
+`UpstreamCall` generates; `embedded` returns vectors. Both report to the upstream's health.
 """
 
 import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Final, TypeAlias, cast
+from functools import lru_cache, partial
+from typing import Final
 
 import anyio
 import msgspec
@@ -20,7 +20,9 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import is_of_the_model
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.response_run import AllowTry, ResponseRun, RunLabels
+from llmcore.bridge.response_run import CallRecord, RunLabels
+from llmcore.bridge.savings import CachedResponse
+from llmcore.client.call import OnResponse
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.fronts.errors import FrontError
@@ -30,10 +32,12 @@ from llmcore.generation.retrieval import embedded_in_batches
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.unary import UnarySettings
 from llmcore.routes.transport_spec import Timeouts
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import LLMError, RequestTimeoutError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 _FIRST_DELAY_S = 0.5
@@ -41,9 +45,6 @@ _MAX_DELAY_S = 20.0
 _LEAST_S = 0.001
 """The shortest time limit of a try: 0 would mean unlimited."""
 _TOTAL: Final = "total"
-
-Attempt: TypeAlias = Callable[[Timeouts], EventStream]
-"""Makes the stream of one try, within time limits."""
 
 
 class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,135 +99,157 @@ def total_deadline(settings: GatewaySettings) -> float:
     return math.inf if total_s is None else anyio.current_time() + total_s
 
 
-class UpstreamRun:
-    """A response that is made of the events of one call. A subclass makes its bytes.
+class UpstreamCall(CallRecord):
+    """One call of an upstream, as events: tried again until it begins.
 
     Nothing is sent before the first batch is requested.
     """
 
-    def __init__(self, context: RunContext, info: RunLabels, limits: CallLimits) -> None:
-        self.info = info
-        self.dropped: list[str] = []
-        self.outcome = "cancelled"
-        self.repeated: list[LLMResponse] = []
-        """Responses of tries that failed before any content, and were made again, and of calls
-        that another one continues."""
-        self.upstream_request_id: str | None = None
-        """The upstream's id of the request."""
-        self.first_event_s: float | None = None
-        """Seconds from the request to the first event of the response."""
+    def __init__(
+        self,
+        context: RunContext,
+        info: RunLabels,
+        limits: CallLimits,
+        sent: LLMRequest,
+        *,
+        request: Callable[[], LLMRequest],
+        choices: int = 1,
+        on_response: OnResponse | None = None,
+        cached: CachedResponse | None = None,
+        without_reasoning: Callable[[LLMRequest], LLMRequest] | None = None,
+    ) -> None:
+        """Send *sent*; *cached* is where the events may come from instead.
+
+        *without_reasoning* makes the request of a try without reasoning that the upstream cannot
+        read. These functions must not refer to the owner of the call: a cycle would keep it.
+        """
+        super().__init__(info, request, choices=choices)
+        self.sent = sent
+        """The request of the next try."""
+        self.removed: list[Diagnostic] = []
+        """The parts of the request that were left out because the upstream rejected them."""
         self._context = context
-        self._target = info.upstream
         self._provider = info.upstream.provider
         self._limits = limits
+        self._on_response = on_response
+        self._cached = cached
+        self._without_reasoning = without_reasoning
         self._began_at = context.health.now()
         self._has_begun = False
-        self._call_ended = False
+        self._has_ended = False
         self._deadline = _deadline(context, limits)
         self._sent_at: float | None = None
-        self._allow: AllowTry | None = None
         self._elsewhere = limits.elsewhere
         """Whether another target is tried after a failure, instead of this one again."""
         self._call = self._new_call()
 
-    def _attempt(self, timeouts: Timeouts) -> EventStream:
-        """Return the stream of one try."""
-        raise NotImplementedError
+    # -- the response
 
-    def _without_reasoning(self) -> Attempt | None:
-        """Return what makes a try without reasoning that the upstream cannot read, if there is."""
-        return None
-
-    @property
-    def _ask(self) -> Callable[..., EventStream]:
-        client = self._context.client
-        return client.stream if self.info.streamed else client.events
-
-    def _count(self, outcome: str) -> None:
-        self.outcome = outcome
-        self._context.metrics.responses.labels(self._provider, outcome).inc()
-
-    async def _next_batch(self) -> Sequence[LLMEvent]:
+    async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; the last batch ends with a terminal event."""
         if self._sent_at is None:
             self._sent_at = time.monotonic()
+            self.is_sent = True
         batch = await self._call.next_batch()
         if not self._has_begun and not isinstance(batch[-1], ErrorEvent):
             self._has_begun = True
-            self._context.health.succeeded(self._target, self._began_at)
+            self._context.health.succeeded(self.info.upstream, self._began_at)
         first, last = batch[0], batch[-1]
         if isinstance(first, StreamStart) and self.first_event_s is None:
-            self.first_event_s = time.monotonic() - self._sent_at
-            seconds = self._context.metrics.first_event_seconds
-            seconds.labels(self._provider).observe(self.first_event_s)
-            self.upstream_request_id = first.request_id or self.upstream_request_id
+            self._begin(first, self._sent_at)
         if isinstance(last, ErrorEvent):
             self.upstream_request_id = last.error.request_id or self.upstream_request_id
-            _failed(self._context, self._target, self._limits, last.error)
-        self._call_ended = isinstance(last, Finish | ErrorEvent)
+            _failed(self._context, self.info.upstream, self._limits, last.error)
+        self._has_ended = isinstance(last, Finish | ErrorEvent)
         return batch
 
-    @property
-    def is_sent(self) -> bool:
-        """Whether the upstream was asked."""
-        return self._sent_at is not None
+    def _begin(self, start: StreamStart, sent_at: float) -> None:
+        self.first_event_s = time.monotonic() - sent_at
+        seconds = self._context.metrics.first_event_seconds
+        seconds.labels(self._provider).observe(self.first_event_s)
+        self.upstream_request_id = start.request_id or self.upstream_request_id
+        if self._cached is not None and self._cached.state == "hit":
+            self.is_sent = False
 
     @property
     def response(self) -> LLMResponse:
         """The upstream's response, as far as it has arrived."""
         return self._call.partial
 
-    def limit_tries(self, allow: AllowTry | None) -> None:
-        """Ask *allow* before each try after the first; None asks nothing more."""
-        self._allow = allow
-
-    async def _may_repeat(self, error: LLMError) -> bool:
-        """Return whether the budgets allow another try; one that never began has used nothing."""
-        if error.partial is None:
-            return True
-        return await self._refused(error.partial) is None
-
-    async def _refused(self, used: LLMResponse) -> FrontError | None:
-        """Return why no further try is allowed after one that got *used*; None if one is."""
-        return await refused_try(self._allow, cast("ResponseRun", self), used)
-
-    async def _try_without(self, name: str, place: str) -> None:
-        """Start again without what is named *name*, at *place*, with all retries available."""
-        self.dropped.append(place)
-        self._context.metrics.dropped.labels(name).inc()
-        await self._renew_call()
-
-    async def _renew_call(self) -> None:
-        await self._call.aclose()
-        self._call = self._new_call()
-        self._call_ended = False
+    def count(self, outcome: str) -> None:
+        """Record how the response ended."""
+        self.outcome = outcome
+        self._context.metrics.responses.labels(self._provider, outcome).inc()
 
     async def aclose(self) -> None:
         """Close the call, if it has not ended."""
-        if self._call_ended:  # which closes it
+        if self._has_ended:  # which closes it
             return
         with anyio.CancelScope(shield=True):
             await self._call.aclose()
 
+    # -- further tries
+
+    async def try_without(
+        self, name: str, place: str, request: LLMRequest, note: Diagnostic
+    ) -> None:
+        """Start again with *request*, which lacks *name* at *place*, with all retries available."""
+        self.sent = request
+        self.removed.append(note)
+        self.dropped.append(place)
+        self._context.metrics.dropped.labels(name).inc()
+        await self._renew()
+
+    async def go_on(self, response: LLMResponse) -> None:
+        """Send the message of *response* back, so that the next events continue it."""
+        self.repeated.append(response)
+        self.sent = evolve(self.sent, messages=(*self.sent.messages, response.message))
+        self._cached = None  # a part of a turn is not cached
+        self._elsewhere = False  # another target has not begun the turn
+        await self._renew()
+
+    async def _renew(self) -> None:
+        await self._call.aclose()
+        self._call = self._new_call()
+        self._has_ended = False
+
     def _new_call(self) -> ModelCall:
-        without = self._without_reasoning()
+        without = self._attempt_without_reasoning if self._without_reasoning is not None else None
         return ModelCall(
-            lambda: self._attempt(self._timeouts()),
+            self._attempt,
             retry_policy(self._context.settings, elsewhere=self._elsewhere),
             live=True,
             deadline=self._deadline,
             on_retry=self._on_retry,
             may_repeat=self._may_repeat,
-            without_opaque=None if without is None else lambda: without(self._timeouts()),
+            without_opaque=without,
         )
 
-    def _timeouts(self) -> Timeouts:
-        return _timeouts(self._context, self._provider, self._deadline)
+    def _attempt(self) -> EventStream:
+        client = self._context.client
+        ask = client.stream if self.info.streamed else client.events
+        limits = _timeouts(self._context, self._provider, self._deadline)
+        attempt = partial(ask, self.sent, timeouts=limits, on_response=self._on_response)
+        return attempt() if self._cached is None else self._cached.through(attempt)
+
+    def _attempt_without_reasoning(self) -> EventStream:
+        if self._without_reasoning is not None:
+            self.sent = self._without_reasoning(self.sent)
+        why = "the upstream cannot read it: it is of another account, deployment or model"
+        self.removed.append(
+            Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
+        )
+        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self._provider)
+        return self._attempt()
+
+    async def _may_repeat(self, error: LLMError) -> bool:
+        """Return whether the budgets allow another try; one that never began has used nothing."""
+        return error.partial is None or await refused_try(self, error.partial) is None
 
     def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
         if error.partial is not None:
             self.repeated.append(error.partial)
-        self._context.health.failed(self._target, error)
+        self._context.health.failed(self.info.upstream, error)
         self._context.metrics.retries.labels(self._provider).inc()
         log(
             logging.WARNING,
@@ -239,13 +262,11 @@ class UpstreamRun:
         )
 
 
-async def refused_try(
-    allow: AllowTry | None, call: ResponseRun, used: LLMResponse
-) -> FrontError | None:
+async def refused_try(call: CallRecord, used: LLMResponse) -> FrontError | None:
     """Return why the budgets allow no further try after *call* got *used*; None if they do."""
     try:
-        if allow is not None:
-            await allow(call, used)
+        if call.allow is not None:
+            await call.allow(call, used)
     except FrontError as error:
         provider = call.info.upstream.provider
         log(logging.WARNING, "further_try_refused", provider=provider, error=error.message)

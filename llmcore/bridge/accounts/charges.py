@@ -33,7 +33,7 @@ from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettin
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.response_run import ResponseRun
+from llmcore.bridge.response_run import CallRecord, SentResponse, outcome_of, request_id_of
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow, packed_row
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
@@ -108,7 +108,7 @@ class Accounts:
         rate = settings.limits.rate_per_minute if settings.shares_state else 0
         self._shared_rate = rate or None
 
-    async def open(self, caller: Caller, run: ResponseRun, body: JsonObject) -> "Charge":
+    async def open(self, caller: Caller, run: SentResponse, body: JsonObject) -> "Charge":
         """Reserve the most that *run*, of a request with *body*, can use; return its charge.
 
         Raises FrontError, and closes *run*: 429 if a rate or a budget does not allow it, 403 for a
@@ -125,10 +125,11 @@ class Accounts:
                     await run.aclose()
                 raise
             if not all(_is_of_requests(increment.meter) for increment in charge.increments):
-                run.limit_tries(partial(self._allow_try, charge))
+                for call in run.calls:
+                    call.allow = partial(self._allow_try, charge)
         return charge
 
-    async def _allow_try(self, charge: "Charge", call: ResponseRun, response: LLMResponse) -> None:
+    async def _allow_try(self, charge: "Charge", call: CallRecord, response: LLMResponse) -> None:
         """Raise the reservation for a try after the one by which *call* got *response*.
 
         Raises FrontError, and leaves the reservation as it is: 429 if a rate or a budget does not
@@ -210,7 +211,7 @@ class Accounts:
                 self._writer.release(charge.id, increments)
             raise
 
-    def _raise(self, charge: "Charge", call: ResponseRun, response: LLMResponse) -> None:
+    def _raise(self, charge: "Charge", call: CallRecord, response: LLMResponse) -> None:
         use = use_of_try(call, response, time.monotonic() - charge.begun, self._prices)
         if use is None:
             return
@@ -305,7 +306,7 @@ class Accounts:
             provider=info.provider,
             upstream=info.upstream.provider,
             target=info.upstream.model,
-            outcome=run.outcome,
+            outcome=outcome_of(run.calls),
             error=None if error is None else error.error_code or type(error).__name__,
             streamed=info.streamed,
             input_tokens=count.input_tokens or 0,
@@ -315,9 +316,9 @@ class Accounts:
             reasoning_tokens=count.reasoning_tokens or 0,
             estimated=count.estimated,
             cost_nano=sum(known) if len(known) == len(costs) else None,
-            first_event_s=run.first_event_s,
+            first_event_s=run.calls[0].first_event_s,
             seconds=round(seconds, 4),
-            upstream_request_id=run.upstream_request_id,
+            upstream_request_id=request_id_of(run.calls),
         )
 
 
@@ -325,7 +326,7 @@ class Charge:
     """The account of one response."""
 
     def __init__(
-        self, accounts: Accounts, caller: Caller, run: ResponseRun, body: JsonObject
+        self, accounts: Accounts, caller: Caller, run: SentResponse, body: JsonObject
     ) -> None:
         self.id = run.info.id
         self.caller = caller
@@ -348,7 +349,8 @@ class Charge:
         """Settle what the response used: nothing if none began. Never waits. Idempotent."""
         if not self._closed:
             self._closed = True
-            self.run.limit_tries(None)  # the run would be a part of a cycle
+            for call in (*self.run.failed_calls, *self.run.calls):
+                call.allow = None  # the call would be a part of a cycle
             self._accounts.close(self)
 
 

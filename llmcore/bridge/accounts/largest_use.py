@@ -7,7 +7,7 @@ from typing import Final
 from llmcore.bridge.accounts.prices import PriceList
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import models_instead
-from llmcore.bridge.response_run import ResponseRun
+from llmcore.bridge.response_run import SentResponse
 from llmcore.fronts.errors import forbidden
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import LARGEST_COUNT, JsonObject, int_or_none, str_or_none
@@ -42,7 +42,7 @@ class Use:
 
 
 def largest_use(
-    run: ResponseRun, body: JsonObject, prices: PriceList, *, in_money: bool, added_input: int = 0
+    run: SentResponse, body: JsonObject, prices: PriceList, *, in_money: bool, added_input: int = 0
 ) -> Use:
     """Return the most that *run* can use, whose client sent *body*; without *in_money* at no cost.
 
@@ -50,7 +50,7 @@ def largest_use(
     Upstreams get fields of *body* that the gateway does not read, so that those which can raise the
     use count here too. Raises FrontError: 403 for a model without a known price.
     """
-    request, count = run.request(), _choices(run, body)
+    request, count = run.calls[0].request(), _choices(run, body)
     instead = (UpstreamModel(run.info.upstream.provider, name) for name in models_instead(body))
     targets = tuple(dict.fromkeys((run.info.upstream, *run.info.others, *instead)))
     limits = (request.generation.max_tokens, *map(int_or_none, map(body.get, _OUTPUT_LIMITS)))
@@ -64,8 +64,8 @@ def largest_use(
     return Use(*tokens, _bounded(most))
 
 
-def _choices(run: ResponseRun, body: JsonObject) -> int:
-    return max(run.choices, int_or_none(body.get(_BEST_OF)) or 0)
+def _choices(run: SentResponse, body: JsonObject) -> int:
+    return max(sum(call.choices for call in run.calls), int_or_none(body.get(_BEST_OF)) or 0)
 
 
 def _bounded(amount: int) -> int:

@@ -9,7 +9,7 @@ from typing import Final
 
 from llmcore.bridge.accounts.prices import PriceList
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.response_run import ResponseRun, calls_of
+from llmcore.bridge.response_run import CANCELLED, CallRecord, SentResponse, outcome_of
 from llmcore.catalog.lookup import get_model_info
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.frozen import frozen
@@ -18,8 +18,7 @@ from llmcore.schema.response import LLMResponse
 from llmcore.schema.token_estimate import estimated_content_tokens, estimated_tokens
 from llmcore.schema.usage import Usage, estimated_usage
 
-_CANCELLED: Final = "cancelled"
-_ENDED_EARLY: Final = frozenset({_CANCELLED, "failed"})
+_ENDED_EARLY: Final = frozenset({CANCELLED, "failed"})
 _UNSEEN_PER_S: Final = 30.0
 """Tokens that a model generates in a second without showing them, at least: of reasoning, or of a
 response that was to come in one piece. Most hosted models generate more."""
@@ -34,14 +33,14 @@ class UpstreamUse:
     usage: Usage
 
 
-def uses_of(run: ResponseRun, seconds: float, prices: PriceList) -> Iterator[UpstreamUse]:
+def uses_of(run: SentResponse, seconds: float, prices: PriceList) -> Iterator[UpstreamUse]:
     """Yield what each try used that was made for *run*, which ended after *seconds*.
 
     Tries whose response began are used up also if another one followed. One that the gateway itself
     cancelled before, such as a choice beside one that failed, is not.
     """
-    has_left = run.outcome == _CANCELLED
-    for call in calls_of(run):
+    has_left = outcome_of(run.calls) == CANCELLED
+    for call in (*run.failed_calls, *run.calls):
         for response in call.repeated:
             if use := use_of_try(call, response, seconds, prices):
                 yield use
@@ -51,7 +50,7 @@ def uses_of(run: ResponseRun, seconds: float, prices: PriceList) -> Iterator[Ups
 
 
 def use_of_try(
-    call: ResponseRun, response: LLMResponse, seconds: float, prices: PriceList
+    call: CallRecord, response: LLMResponse, seconds: float, prices: PriceList
 ) -> UpstreamUse | None:
     """Return the use of a try by which *call* got *response*, and after which another follows.
 
@@ -61,7 +60,7 @@ def use_of_try(
     return None if usage is None else UpstreamUse(call.info.upstream, response, usage)
 
 
-def usage_of(call: ResponseRun, seconds: float, prices: PriceList) -> Usage | None:
+def usage_of(call: CallRecord, seconds: float, prices: PriceList) -> Usage | None:
     """Return what a *call* of one upstream used until it ended, after *seconds*.
 
     None if nothing was begun. One from the response cache was never sent. A client that leaves
@@ -71,9 +70,9 @@ def usage_of(call: ResponseRun, seconds: float, prices: PriceList) -> Usage | No
 
 
 def _usage(
-    call: ResponseRun, response: LLMResponse, outcome: str, seconds: float, prices: PriceList
+    call: CallRecord, response: LLMResponse, outcome: str, seconds: float, prices: PriceList
 ) -> Usage | None:
-    if not (response.provider or outcome == _CANCELLED):
+    if not (response.provider or outcome == CANCELLED):
         return None
     usage = response.usage
     counted = usage.input_tokens is not None and usage.output_tokens is not None
@@ -87,7 +86,7 @@ def _usage(
     prompts = call.choices * estimated_tokens(request)
     read = usage.input_tokens
     shown = max(usage.output_tokens or 0, estimated_content_tokens(response.message.content))
-    unseen = _unseen(call, request, seconds, prices) if outcome == _CANCELLED else 0
+    unseen = _unseen(call, request, seconds, prices) if outcome == CANCELLED else 0
     return estimated_usage(
         usage,
         input_tokens=prompts if read is None else max(read, prompts if has_unfinished else 0),
@@ -95,12 +94,12 @@ def _usage(
     )
 
 
-def _unseen(run: ResponseRun, request: LLMRequest, seconds: float, prices: PriceList) -> int:
+def _unseen(call: CallRecord, request: LLMRequest, seconds: float, prices: PriceList) -> int:
     """Return how many tokens came of a response at least, although its client did not see them."""
-    target = run.info.upstream
-    known = get_model_info(target.model, run.info.provider)
+    target = call.info.upstream
+    known = get_model_info(target.model, call.info.provider)
     reasons = known is not None and known.supports_reasoning
-    if run.info.streamed and not reasons:
+    if call.info.streamed and not reasons:
         return 0
     most = prices.most_output(target, (request.generation.max_tokens,))
-    return run.choices * min(most, round(seconds * _UNSEEN_PER_S))
+    return call.choices * min(most, round(seconds * _UNSEEN_PER_S))

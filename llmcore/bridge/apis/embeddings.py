@@ -6,13 +6,14 @@ response: keys, budgets, rates and rows of spend hold for it too.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from attrs import evolve
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.generation import ChosenModel, Generation
-from llmcore.bridge.response_run import JSON_TYPE, AllowTry, ResponseRun, RunLabels, WholeBody
+from llmcore.bridge.response_run import CANCELLED, CallRecord, RunLabels, SentResponse, WholeBody
 from llmcore.bridge.service import Service
 from llmcore.bridge.upstream_call import embedded
 from llmcore.client.configured_models import ModelSource
@@ -22,7 +23,7 @@ from llmcore.protocols.embeddings import joined
 from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.embeddings import EmbeddingResponse
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import UNSUPPORTED_OPERATION, ConfigurationError, LLMError
 from llmcore.schema.events import FinishReason
 from llmcore.schema.frozen import frozen
@@ -48,7 +49,7 @@ class Embeddings:
     _service: Service
     _read: Reader
 
-    async def create(self, call: OperationRequest) -> ResponseRun:
+    async def create(self, call: OperationRequest) -> SentResponse:
         """Return the vectors of a request, to be run."""
         return await self._calls.pooled(call, self._run)
 
@@ -58,60 +59,42 @@ class Embeddings:
         return EmbeddingRun(self._service, self._calls.front, chosen, read)
 
 
-class EmbeddingRun:
-    """The vectors of one request, as a response that is never streamed."""
+class EmbeddingRun(CallRecord):
+    """The vectors of one request, as a response that is never streamed, and the record of its call.
 
-    content_type = JSON_TYPE
-    dropped: Sequence[str] = ()
-    repeated: Sequence[LLMResponse] = ()
-    choices = 1
-    upstream_request_id: str | None = None
-    headers: Mapping[str, str]
+    Its tries are not limited: those that failed are free, and each part is charged once.
+    """
+
+    failed_calls: Sequence[CallRecord] = ()
 
     def __init__(
         self, service: Service, front: Front[Any], chosen: ChosenModel, read: ReadEmbeddings
     ) -> None:
-        self._context, self._front, self._read = service.context, front, read
-        self._limits = chosen.limits
-        self.headers = {}
-        self.info = RunLabels(
+        info = RunLabels(
             id=chosen.info.id,
             model=chosen.name,
             provider=service.provider_of(chosen.target),
             upstream=chosen.target,
             streamed=False,
         )
+        super().__init__(info, partial(_as_generation, read.request))
+        self._context, self._front, self._read = service.context, front, read
+        self._limits = chosen.limits
         self.error: LLMError | None = None
-        self.is_sent = False
-        self.first_event_s: float | None = None
         self._response: EmbeddingResponse | None = None
         self._arrived: dict[int, EmbeddingResponse] = {}
         """The responses of the requests that this one is sent as, as far as they came."""
 
     @property
-    def outcome(self) -> str:
-        """How the response ended, in a word for metrics; `cancelled` until it has ended."""
-        if self.error is not None:
-            return "failed"
-        return "cancelled" if self._response is None else "completed"
+    def calls(self) -> Sequence[CallRecord]:
+        """The run itself."""
+        return (self,)
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything that was left out or changed."""
         later = () if self._response is None else self._response.diagnostics
         return (*self._read.diagnostics, *later)
-
-    def request(self) -> LLMRequest:
-        """Return a request of as many tokens as the texts have, for limits and budgets."""
-        read = self._read.request
-        return LLMRequest(
-            model=read.model,
-            messages=tuple(map(Message.user, read.inputs)),
-            generation=GenerationOptions(max_tokens=1),
-        )
-
-    def limit_tries(self, allow: AllowTry | None) -> None:
-        """Do nothing: tries that failed are free, and each part is charged once."""
 
     @property
     def response(self) -> LLMResponse:
@@ -126,7 +109,7 @@ class EmbeddingRun:
             finish_reason=FinishReason("stop"),
             provider="" if response is None else response.provider,
             model=self.info.upstream.model if response is None else response.model,
-            usage=Usage() if self.outcome == "cancelled" else usage,
+            usage=Usage() if self.outcome == CANCELLED else usage,
         )
 
     async def whole(self) -> WholeBody:
@@ -138,13 +121,13 @@ class EmbeddingRun:
                 self._context, self.info.upstream, self._limits, self._read.request, self._arrived
             )
         except LLMError as error:
-            self.error = error
+            self.error, self.outcome = error, "failed"
             failure = from_llm_error(error)
             if error.error_code == UNSUPPORTED_OPERATION:
                 failure = evolve(failure, message=f"{failure.message}: {self._instead()}")
             raise failure from error
         self.first_event_s = time.monotonic() - begun
-        self._response = response
+        self._response, self.outcome = response, "completed"
         return WholeBody(body=json.dumps(self._read.write(response, self.info.model)))
 
     def _instead(self) -> str:
@@ -158,20 +141,17 @@ class EmbeddingRun:
         """Return the response of an *error*."""
         return self._front.error(error)
 
-    async def next_bytes(self) -> bytes:
-        """Return nothing: the response is never streamed."""
-        return b""
-
-    async def keep_alive(self) -> bytes:
-        """Return nothing: the response is never streamed."""
-        return b""
-
-    async def failed_bytes(self, error: LLMError) -> bytes:
-        """Return nothing: the response is never streamed."""
-        return b""
-
     async def aclose(self) -> None:
         """Do nothing: the requests end with the task that sent them."""
+
+
+def _as_generation(request: EmbeddingRequest) -> LLMRequest:
+    """Return a request of as many tokens as the texts have, for limits and budgets."""
+    return LLMRequest(
+        model=request.model,
+        messages=tuple(map(Message.user, request.inputs)),
+        generation=GenerationOptions(max_tokens=1),
+    )
 
 
 def _embeds(source: ModelSource) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import evolve
 
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome, posted
-from llmcore.bridge.response_run import ErrorForm, ResponseRun
+from llmcore.bridge.response_run import ErrorForm, SentResponse
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest, Front, front_by_id
 from llmcore.schema.frozen import frozen
@@ -214,7 +214,7 @@ def _gemini_operations(calls: "Generation[Any]", embeddings: "Embeddings") -> tu
     from llmcore.fronts.gemini.embeddings import EMBEDDING_METHODS
     from llmcore.fronts.gemini.request import unsupported_method
 
-    async def handle(call: OperationRequest) -> JsonObject | Outcome | ResponseRun:
+    async def handle(call: OperationRequest) -> JsonObject | Outcome | SentResponse:
         method = _method(call)
         if method in ("generateContent", "streamGenerateContent"):
             return await calls.generate(call)

@@ -14,7 +14,7 @@ from llmcore.bridge.background.event_log import Piece, piece_name
 from llmcore.bridge.background.lifecycle import is_finished
 from llmcore.bridge.background.responses import BackgroundResponses
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
+from llmcore.bridge.response_run import CallRecord, ErrorForm, RunLabels
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.errors import FrontError, invalid, state_unavailable
@@ -36,7 +36,8 @@ class ReplayRun:
     The response goes on when the stream is closed.
     """
 
-    upstream_request_id: str | None = None
+    calls: Sequence[CallRecord] = ()
+    failed_calls: Sequence[CallRecord] = ()
     error: LLMError | None = None
     diagnostics: Sequence[Diagnostic] = ()
     content_type = EVENT_STREAM
@@ -53,7 +54,6 @@ class ReplayRun:
             upstream=UpstreamModel("stored", ""),
             streamed=True,
         )
-        self.dropped: list[str] = []
         self._responses = responses
         self._record = record
         self._next = after + 1
@@ -99,12 +99,9 @@ class ReplayRun:
         self._ended = True
         return b""
 
-    async def whole(self) -> WholeBody:
-        """Raise FrontError: a stream has no whole."""
-        raise invalid("the events of a response are streamed", "stream")
-
     async def aclose(self) -> None:
-        """Do nothing: the response goes on."""
+        """End the stream; the response goes on."""
+        self._ended = True
 
     # -- reading
 

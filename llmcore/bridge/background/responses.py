@@ -11,7 +11,7 @@ from llmcore.bridge.background.event_log import EventLog
 from llmcore.bridge.background.lifecycle import BEAT_S, Lifecycle, cancelled, failed, is_finished
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.response_run import ResponseRun
+from llmcore.bridge.response_run import ResponseRun, outcome_of, request_id_of
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.client.loop_task import LoopTask, SideTasks
 from llmcore.fronts.errors import FrontError, overloaded
@@ -184,8 +184,8 @@ class BackgroundResponses:
                 model=run.info.model,
                 provider=run.info.upstream.provider,
                 response_id=response.record.id,
-                outcome=run.outcome,
-                upstream_request_id=run.upstream_request_id,
+                outcome=outcome_of(run.calls),
+                upstream_request_id=request_id_of(run.calls),
                 error=None if run.error is None else str(run.error),
             )
             await response.log.flush()

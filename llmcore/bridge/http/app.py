@@ -14,7 +14,6 @@ from llmcore.bridge.accounts.charges import Charge
 from llmcore.bridge.api import Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis, unknown_path
 from llmcore.bridge.apis.responses import Responses
-from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.generation import version_for
 from llmcore.bridge.http.access import (
     METRICS_PATH,
@@ -55,7 +54,14 @@ from llmcore.bridge.http.responses import (
     json_response,
 )
 from llmcore.bridge.http.router import Router
-from llmcore.bridge.response_run import ErrorForm, ResponseRun, SentResponse, has_ended
+from llmcore.bridge.response_run import (
+    ErrorForm,
+    SentResponse,
+    StreamedRun,
+    WholeRun,
+    has_ended,
+    request_id_of,
+)
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.ledger import NANO
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
@@ -302,9 +308,8 @@ class _OperationApp:
                     return await json_response(made)
                 case run:
                     charge = None
-                    if not isinstance(run, ReplayRun):  # which was not made for this request
-                        accounts = self._service.accounts
-                        charge = await accounts.open(caller, cast("ResponseRun", run), body)
+                    if run.calls:  # else it was not made for this request
+                        charge = await self._service.accounts.open(caller, run, body)
                     leaves = False
                     return self._run(scope, run, charge, release)
         finally:
@@ -327,7 +332,7 @@ class _OperationApp:
             fields["provider"] = run.info.upstream.provider  # of a pool, the one that answered
             if run.info.tried:
                 fields["failed_upstreams"] = list(run.info.tried)
-            fields["upstream_request_id"] = run.upstream_request_id
+            fields["upstream_request_id"] = request_id_of(run.calls)
             fields["diagnostics"] = diagnostic_codes(run.diagnostics)
             if run.error is not None:
                 fields["error"] = str(run.error)
@@ -337,10 +342,10 @@ class _OperationApp:
                 charge.close()
 
         if not info.streamed:
-            return WholeResponse(run, done, charge_ended)
+            return WholeResponse(cast("WholeRun", run), done, charge_ended)
         settings = self._service.settings
         return StreamedResponse(
-            run,
+            cast("StreamedRun", run),
             done,
             charge_ended,
             keep_alive_s=settings.keep_alive_s,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, takewhile
-from typing import Final
+from typing import Final, Generic
 
 import anyio
 import msgspec
@@ -17,7 +17,16 @@ from attrs import define, evolve, field
 from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
 from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
-from llmcore.bridge.response_run import ErrorForm, SentResponse, WholeBody
+from llmcore.bridge.response_run import (
+    ErrorForm,
+    Run,
+    SentResponse,
+    StreamedRun,
+    WholeBody,
+    WholeRun,
+    dropped_of,
+    request_id_of,
+)
 from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.client.loop_task import SideTasks
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
@@ -188,10 +197,10 @@ def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
 
 
 @define(eq=False)
-class _RunResponse:
+class _RunResponse(Generic[Run]):
     """Runs a response and sends it."""
 
-    _run: SentResponse
+    _run: Run
     _done: Callable[[], None]
     """Called when all is over."""
     _charge: Callable[[], None]
@@ -205,7 +214,7 @@ class _RunResponse:
 
 
 @define(eq=False)
-class WholeResponse(_RunResponse):
+class WholeResponse(_RunResponse[WholeRun]):
     """Runs a response and sends it as one object, or an error."""
 
     _ended: bool = field(default=False, init=False)
@@ -233,7 +242,7 @@ class WholeResponse(_RunResponse):
 
 
 @define(eq=False)
-class StreamedResponse(_RunResponse):
+class StreamedResponse(_RunResponse[StreamedRun]):
     """Runs a response and sends its events as they arrive.
 
     The response's head is sent with the first of them, or after `keep_alive_s` seconds of
@@ -327,10 +336,10 @@ def run_headers(run: SentResponse) -> Headers:
     """Return headers about the upstream, and about what was changed on the way there."""
     info = run.info
     headers: Headers = [(b"x-openbridge-upstream", _header(info.upstream.label))]
-    if run.upstream_request_id:
-        headers.append((UPSTREAM_ID, _header(run.upstream_request_id)))
-    if run.dropped:
-        headers.append((b"x-openbridge-dropped", _header(", ".join(run.dropped))))
+    if request_id := request_id_of(run.calls):
+        headers.append((UPSTREAM_ID, _header(request_id)))
+    if dropped := dropped_of(run.calls):
+        headers.append((b"x-openbridge-dropped", _header(", ".join(dropped))))
     if info.tried:
         headers.append((b"x-openbridge-failed", _header("; ".join(info.tried))))
     return [*headers, *diagnostic_headers(run.diagnostics)]

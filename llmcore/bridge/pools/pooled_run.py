@@ -6,8 +6,8 @@ target gets the request only while nothing was sent to the client.
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Self, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 import anyio
 from attrs import define, evolve, field
@@ -21,27 +21,31 @@ from llmcore.bridge.pools.health import moves_on, reason_of
 from llmcore.bridge.pools.shared_limits import Slot
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.response_run import (
-    AllowTry,
-    DelegatedRun,
+    CallRecord,
     ResponseRun,
+    Run,
     RunLabels,
+    SentResponse,
     WholeBody,
-    calls_of,
+    WholeRun,
 )
 from llmcore.bridge.upstream_call import CallLimits, refused_try
 from llmcore.fronts.errors import FrontError, overloaded
+from llmcore.fronts.front import FailureResponse
 from llmcore.generation.retry import RetryPolicy
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ContentFilterError, ContextLengthError, LLMError
 from llmcore.schema.frozen import frozen
 
 _T = TypeVar("_T")
+_Run_co = TypeVar("_Run_co", bound=SentResponse, covariant=True)
 
 _LONGEST_WAIT_S: Final = 20.0
 """The longest wait for a target to be free."""
 _AGAIN_S: Final = 0.01
 """The shortest wait, if another request took the free target first."""
 
-MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[ResponseRun]]
+MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[Run]]
 """Makes the response of one target. Raises FrontError for a request that it cannot take."""
 
 
@@ -115,37 +119,38 @@ class _Search:
 
 
 @frozen
-class _Attempt:
+class _Attempt(Generic[_Run_co]):
     """A target, its response, and how long to wait before it is free."""
 
     target: UpstreamModel
-    run: ResponseRun
+    run: _Run_co
     wait_s: float
 
 
-class PooledRun(DelegatedRun):
+class PooledRun(Generic[_Run_co]):
     """The response of the first target that begins one."""
 
-    def __init__(self, search: _Search, metrics: Metrics, make: MakeRun, attempt: _Attempt) -> None:
+    def __init__(
+        self, search: _Search, metrics: Metrics, make: MakeRun[_Run_co], attempt: _Attempt[_Run_co]
+    ) -> None:
         self._search = search
         self._health = search.health
         self._metrics = metrics
         self._make = make
         self._attempt = attempt
         self._tries = 1
-        self._earlier: list[ResponseRun] = []
-        """The responses of targets that failed."""
+        self.failed_calls: list[CallRecord] = []
+        """The calls of targets that failed."""
         self._failed: list[str] = []
         """Each failed target and why it failed, for the header."""
         self._place: tuple[UpstreamModel, Slot] | None = None
         """The target at which this response is counted as running."""
         self._sent = False
         self._moving = False
-        self._allow: AllowTry | None = None
 
     @classmethod
     async def begin(
-        cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun
+        cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun[_Run_co]
     ) -> Self:
         """Make the response of the first target, which reads the request; FrontError if invalid."""
         search = _Search(plan, health, plan.pool)
@@ -159,13 +164,13 @@ class PooledRun(DelegatedRun):
                 return pooled
             await run.aclose()
 
-    # -- the response
-
     @property
-    def _current(self) -> ResponseRun:
+    def _current(self) -> _Run_co:
         return self._attempt.run
 
-    async def next_bytes(self) -> bytes:
+    # -- the response
+
+    async def next_bytes(self: "PooledRun[ResponseRun]") -> bytes:
         """Return the next bytes of the stream; empty after the last.
 
         Raises FrontError for a failure of the last target before anything was handed out.
@@ -176,11 +181,11 @@ class PooledRun(DelegatedRun):
         self._sent = True
         return data
 
-    async def whole(self) -> WholeBody:
+    async def whole(self: "PooledRun[WholeRun]") -> WholeBody:
         """Return the response in one piece; FrontError if no target gives one."""
         return await self._first(lambda run: run.whole())
 
-    async def keep_alive(self) -> bytes:
+    async def keep_alive(self: "PooledRun[ResponseRun]") -> bytes:
         """Return bytes for a silent stream, after which no other target follows."""
         if self._moving or self._attempt.wait_s:
             return b""
@@ -188,7 +193,7 @@ class PooledRun(DelegatedRun):
         self._sent = self._sent or bool(data)
         return data
 
-    async def failed_bytes(self, error: LLMError) -> bytes:
+    async def failed_bytes(self: "PooledRun[ResponseRun]", error: LLMError) -> bytes:
         """Return the bytes that end a stream with *error*; none if it has ended."""
         return await self._current.failed_bytes(error)
 
@@ -198,11 +203,6 @@ class PooledRun(DelegatedRun):
             await self._current.aclose()
         finally:
             await self._leave_place()
-
-    def limit_tries(self, allow: AllowTry | None) -> None:
-        """Ask *allow* before each try of any target after the first; None asks nothing more."""
-        self._allow = allow
-        super().limit_tries(allow)
 
     # -- facts of the current response
 
@@ -217,13 +217,37 @@ class PooledRun(DelegatedRun):
         )
 
     @property
-    def parts(self) -> Sequence[ResponseRun]:
-        """The responses of all targets that were asked, of which only the last one is sent."""
-        return (*self._earlier, self._current)
+    def calls(self) -> Sequence[CallRecord]:
+        """The calls of the current target."""
+        return self._current.calls
+
+    @property
+    def error(self) -> LLMError | None:
+        """Why the response failed, if it did."""
+        return self._current.error
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything dropped, changed or added so far, in the request and in the response."""
+        return self._current.diagnostics
+
+    @property
+    def content_type(self: "PooledRun[ResponseRun]") -> str:
+        """The content type of the stream."""
+        return self._current.content_type
+
+    @property
+    def headers(self: "PooledRun[ResponseRun]") -> Mapping[str, str]:
+        """Headers of the upstream that clients of a stream can use."""
+        return self._current.headers
+
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the response of an *error* that comes before anything was sent."""
+        return self._current.error_response(error)
 
     # -- from target to target
 
-    async def _first(self, ask: Callable[[ResponseRun], Awaitable[_T]]) -> _T:
+    async def _first(self, ask: Callable[[_Run_co], Awaitable[_T]]) -> _T:
         """Return the result of *ask* for the first target that does not fail."""
         while True:
             if self._attempt.wait_s:
@@ -254,9 +278,9 @@ class PooledRun(DelegatedRun):
 
     async def _is_allowed(self) -> bool:
         """Return whether the budgets allow another try, after what the failed one has used."""
-        for call in calls_of(self._current):
+        for call in self.calls:
             if call.response.provider:  # it began
-                refusal = await refused_try(self._allow, call, call.response)
+                refusal = await refused_try(call, call.response)
                 if refusal is not None:
                     self._failed.append(f"no other target: {refusal.code}")
                     return False
@@ -321,14 +345,15 @@ class PooledRun(DelegatedRun):
                 await run.aclose()
                 continue
             await self._current.aclose()
-            self._earlier.append(self._current)
+            self.failed_calls += self.calls
             self._attempt = attempt
             self._tries += 1
             return True
 
-    async def _made(self, target: UpstreamModel) -> ResponseRun:
+    async def _made(self, target: UpstreamModel) -> _Run_co:
         run = await self._make(target, self._search.limits)
-        run.limit_tries(self._allow)
+        for call in run.calls:
+            call.allow = self.calls[0].allow
         return run
 
     async def _wait(self) -> None:
@@ -350,7 +375,7 @@ class PooledRun(DelegatedRun):
                 attempt = evolve(attempt, wait_s=max(self._health.wait_s(choice.target), _AGAIN_S))
             self._attempt = attempt
 
-    async def _enters(self, attempt: _Attempt) -> bool:
+    async def _enters(self, attempt: _Attempt[_Run_co]) -> bool:
         """Count *attempt* as running, unless it has to wait; return False if its target is full."""
         if attempt.wait_s:
             return True

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -10,12 +11,11 @@ from llmcore.bridge.http.asgi import ASGIApp, Message, Receive, Scope, Send
 from llmcore.bridge.http.logs import REQUEST_ID
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.response_run import SentResponse
+from llmcore.bridge.response_run import SentResponse, response_of
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.changed import changed
-from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 CostOf: TypeAlias = Callable[[UpstreamModel, LLMResponse], float | None]
@@ -145,22 +145,15 @@ class _Watched:
         failed = entry.error is not None or entry.status is None or entry.status >= 400
         entry.state = "failed" if failed else "done"
         run = self.run
-        response = getattr(run, "response", None)
-        entry.tried = () if run is None else run.info.tried
-        if run is not None and isinstance(response, LLMResponse):
-            entry.price = partial(self._cost_of, run.info.upstream)
-            entry.read(response)
+        if run is None:
+            return
+        entry.tried = run.info.tried
+        if not run.calls:
+            return
+        response = response_of(run.calls)
+        entry.price = partial(self._cost_of, run.info.upstream)
+        entry.read(response)
         if entry.recording is not None:
-            if isinstance(response, LLMResponse):
-                entry.recording.response = changed(response, cost=entry.cost)
-            entry.recording.request = _request_of(run)
-
-
-def _request_of(run: object) -> LLMRequest | None:
-    """Return the request as it was read; None if it was relayed unread, or calls no model."""
-    read = getattr(run, "request", None)
-    try:
-        request = read() if callable(read) else None
-    except FrontError:
-        return None
-    return request if isinstance(request, LLMRequest) else None
+            entry.recording.response = changed(response, cost=entry.cost)
+            with suppress(FrontError):  # relayed, and it cannot be read
+                entry.recording.request = run.calls[0].request()

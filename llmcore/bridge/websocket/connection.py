@@ -27,7 +27,7 @@ from llmcore.bridge.http.asgi import Receive, Scope, Send
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, error_text, log
 from llmcore.bridge.http.request_body import BodyBytes, parsed_message
 from llmcore.bridge.http.responses import diagnostic_codes, gateway_failed
-from llmcore.bridge.response_run import ResponseRun, has_ended
+from llmcore.bridge.response_run import ResponseRun, has_ended, request_id_of
 from llmcore.bridge.service import Service
 from llmcore.bridge.websocket.messages import (
     Create,
@@ -202,7 +202,7 @@ class SocketConnection:
                     await run.aclose()
                 finally:
                     charge.close()
-                fields["upstream_request_id"] = run.upstream_request_id
+                fields["upstream_request_id"] = request_id_of(run.calls)
                 fields["diagnostics"] = diagnostic_codes(run.diagnostics)
                 if run.error is not None:
                     fields["error"] = str(run.error)
