@@ -14,16 +14,19 @@ for `completion`); `program`
 (streams, and how a program ends) and `failures` (exit codes) are shared by all.
 """
 
-import argparse
 import atexit
 import gc
 from collections.abc import Callable, Sequence
+
+TYPE_CHECKING = False  # neither typing nor argparse is loaded before Ctrl-C is handled
+if TYPE_CHECKING:
+    import argparse
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line *argv* of `llmcore` and return its exit code."""
 
-    def parser() -> argparse.ArgumentParser:
+    def parser() -> "argparse.ArgumentParser":
         from llmcore.cli import commands
 
         return commands.parser(argv)

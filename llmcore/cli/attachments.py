@@ -77,14 +77,24 @@ def _of_bytes(name: str, data: bytes) -> ContentPart:
         case "video":
             return DocumentPart(data=data, media_type=media_type, name=name)
     if media_type != "application/pdf":
-        try:
-            return TextPart(tagged_text("file", data.decode(), f' name="{name}"'))
-        except UnicodeDecodeError as error:
-            if not media_type:
-                raise InvalidRequestError(
-                    f"{name} is neither text nor an image, audio, video or document", cause=error
-                ) from error
+        text = _text(data)
+        if text is not None:
+            return TextPart(tagged_text("file", text, f' name="{name}"'))
+        if not media_type:
+            raise InvalidRequestError(
+                f"{name} is neither text nor an image, audio, video or document"
+            )
     return DocumentPart(data=data, media_type=media_type, name=name)
+
+
+def _text(data: bytes) -> str | None:
+    """Return *data* as text; None if it is not UTF-8, or has a byte 0, which no text has."""
+    if 0 in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 # -- schemas and functions
@@ -99,11 +109,11 @@ def schema_of(text: str) -> object:
     text = text.strip()
     if text.startswith("{"):
         return _json_object(text, "--schema")
-    if ":" in text:
-        return user_object(text)
-    if text.endswith(".json"):
+    if text.endswith(".json"):  # before the colon, which Windows has after the drive
         _, data = _read(text)
         return _json_object(data, text)
+    if ":" in text:
+        return user_object(text)
     return _of_fields(text)
 
 

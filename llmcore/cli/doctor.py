@@ -39,10 +39,10 @@ EXTRAS: Final = {
     "mcp": "mcp",
     "otel": "opentelemetry",
     "ray": "ray",
-    "bridge": "uvicorn",
+    "bridge": "prometheus_client",
     "cli": "prompt_toolkit",
 }
-"""A package of each extra."""
+"""A package of each extra, which few programs have for another reason."""
 
 _WRONG_CLOCK = 120
 """Seconds beyond which signatures of cloud providers are rejected."""

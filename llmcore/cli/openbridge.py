@@ -1,13 +1,16 @@
 """The program `openbridge` and its commands, imported once Ctrl-C is handled."""
 
-import argparse
 from collections.abc import Sequence
-from typing import Final
 
 from llmcore.cli import start
 
-_ABOUT: Final = "Any client of an LLM API in front of any provider."
-COMMANDS: Final = {
+TYPE_CHECKING = False  # neither typing nor argparse is loaded before Ctrl-C is handled
+if TYPE_CHECKING:
+    import argparse
+    from typing import Final
+
+_ABOUT: "Final" = "Any client of an LLM API in front of any provider."
+COMMANDS: "Final" = {
     "serve": ("gateway_options:add_serve", "run the gateway until a signal stops it"),
     "run": (
         "gateway_options:add_run",
@@ -25,7 +28,7 @@ COMMANDS: Final = {
     "usage": ("gateway_options:add_usage", "show what responses used and cost"),
     "completion": ("options:add_completion", "print the completion script of a shell"),
 }
-_INSTEAD: Final = {
+_INSTEAD: "Final" = {
     **dict.fromkeys(("start", "server", "up"), "openbridge serve"),
     **dict.fromkeys(("init", "check", "show"), "openbridge config"),
     **dict.fromkeys(("spend", "budget", "budgets"), "openbridge usage"),
@@ -38,7 +41,7 @@ _INSTEAD: Final = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line *argv* of `openbridge` and return its exit code."""
 
-    def parser() -> argparse.ArgumentParser:
+    def parser() -> "argparse.ArgumentParser":
         from llmcore.cli.commands import parser_of
 
         return parser_of("openbridge", _ABOUT, COMMANDS, argv, _INSTEAD)
@@ -46,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return start(parser, argv)
 
 
-def print_completion(args: argparse.Namespace) -> int:
+def print_completion(args: "argparse.Namespace") -> int:
     """Print the completion script of `openbridge` for a shell."""
     from llmcore.cli.commands import print_script
 

@@ -8,7 +8,14 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.cli.program import add_command, command, decimal_number, model_name, whole_number
+from llmcore.cli.program import (
+    add_command,
+    command,
+    decimal_number,
+    model_name,
+    not_empty,
+    whole_number,
+)
 from llmcore.protocols import PROTOCOL_IDS
 
 GRANULARITIES: Final = ("segment", "word")
@@ -302,6 +309,7 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--image",
         action="append",
+        type=not_empty,
         default=[],
         metavar="FILE|URL",
         help="an image to attach; repeatable",
@@ -310,11 +318,18 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
         "-a",
         "--attach",
         action="append",
+        type=not_empty,
         default=[],
         metavar="FILE|URL|-",
         help="an image, audio, document or text to attach, - for stdin; repeatable",
     )
-    parser.add_argument("-t", "--template", metavar="NAME", help="a prompt of `llmcore config`")
+    parser.add_argument(
+        "-t",
+        "--template",
+        type=not_empty,
+        metavar="NAME",
+        help="a prompt of `llmcore config`",
+    )
     parser.add_argument(
         "-p",
         "--param",
@@ -326,6 +341,7 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tool",
         action="append",
+        type=not_empty,
         default=[],
         metavar="MODULE:FUNCTION",
         help="a Python function that the model may call, or FILE.py:FUNCTION; repeatable",
@@ -348,6 +364,7 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
 def _add_schema(options: "argparse._ActionsContainer") -> None:
     options.add_argument(
         "--schema",
+        type=not_empty,
         metavar="SCHEMA",
         help="a response of JSON: a JSON Schema, its file, module:Class, or `name, age int`",
     )
@@ -356,7 +373,10 @@ def _add_schema(options: "argparse._ActionsContainer") -> None:
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
-        "--session", metavar="NAME", help="continue this conversation and store the response"
+        "--session",
+        type=not_empty,
+        metavar="NAME",
+        help="continue this conversation and store the response",
     )
     group.add_argument(
         "-c", "--continue", dest="last", action="store_true", help="continue the last conversation"

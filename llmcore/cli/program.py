@@ -211,6 +211,13 @@ def model_name(text: str) -> str:
     return text
 
 
+def not_empty(text: str) -> str:
+    """Return the value of an option that is a name or a file; an unset variable is empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty: write a value, or leave the option out")
+    return text
+
+
 def decimal_number(text: str) -> float:
     """Return the value of an option that is a number."""
     try:

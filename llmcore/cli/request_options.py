@@ -104,9 +104,13 @@ class Options:
         )
 
     def system(self, *, new: bool = True) -> str | None:
-        """Return the instructions of a conversation, those of the configuration if it is *new*."""
-        default = self.template.system or self.config.get("system") if new else None
-        return decoded(self.args.system) if self.args.system else default
+        """Return the instructions of a conversation, those of the configuration if it is *new*.
+
+        An empty `--system` is for none.
+        """
+        if self.args.system is not None:
+            return decoded(self.args.system) or None
+        return self.template.system or self.config.get("system") if new else None
 
     @property
     def tools(self) -> tuple[AnyTool, ...]:

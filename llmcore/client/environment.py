@@ -122,9 +122,10 @@ def unconfigured(
     elif not model_id:
         message = f"there is no default provider {listing}: {_ANY_REMEDY}"
     else:
+        no_provider = f" {prefix!r} is not a provider." if colon else ""
         message = (
-            f"which provider has the model {model_id!r}? Write 'PROVIDER:{model_id}' or "
-            f"provider=..., or give the client a default_provider {listing}"
+            f"which provider has the model {model_id!r}?{no_provider} Write 'PROVIDER:{model_id}' "
+            f"or provider=..., or give the client a default_provider {listing}"
         )
     return ConfigurationError(message)
 

@@ -201,6 +201,7 @@ class _Media(metaclass=Hinted):
 
 
 _SOURCES = ("url", "data", "path", "file_id")
+_FILE_HINT = "a file is ImagePart.of(...), AudioPart.of(...) or DocumentPart.of(...)"
 
 
 def is_local(url: str) -> bool:
@@ -451,10 +452,9 @@ def parts_of(values: Iterable[PartInput], *, levels: int = MAX_DEPTH) -> tuple[C
         elif isinstance(value, Sequence) and not isinstance(value, bytes):
             parts.extend(parts_of(value, levels=levels - 1))
         else:
-            raise InvalidRequestError(
-                f"content must be text or content parts; got {shown_kind(value)}"
-                + ": give the whole message as a dict, or parts" * isinstance(value, Mapping)
-            )
+            hint = "give the whole message as a dict" if isinstance(value, Mapping) else _FILE_HINT
+            got = f"got {shown_kind(value)}: {hint}"
+            raise InvalidRequestError(f"content must be text or content parts; {got}")
     return tuple(parts)
 
 

@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeAlias, TypeVar, Union, cast
 
 from attrs import field, fields_dict
 
-from llmcore.schema.content import TextPart
+from llmcore.schema.content import PARTS, TextPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
@@ -329,6 +329,8 @@ def _check_prompt(prompt: object, *, given: bool) -> None:
 
 def _hint_on(prompt: object) -> str:
     """Return what to write instead of a *prompt* that is not text."""
+    if isinstance(prompt, PARTS):
+        return ": give parts as messages=[Message.user('What is this?', part)]"
     if not isinstance(prompt, Sequence) or isinstance(prompt, bytes):
         return ""
     if any(isinstance(item, Message | Mapping) for item in prompt):

@@ -78,14 +78,40 @@ def test_a_url_becomes_the_part_of_its_kind(url: str, kind: type) -> None:
         ("no/such/file", "cannot read no/such/file"),
         ("{empty}", "is empty"),
         ("{bytes}", "neither text nor"),
+        ("{zeros}", "neither text nor"),
     ],
 )
 def test_what_cannot_be_attached_is_refused(source: str, told: str, tmp_path: Path) -> None:
     """The error names it."""
     (tmp_path / "empty").touch()
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\xff\x00")
+    (tmp_path / "zeros").write_bytes(b"\x00\x01\x02")
+    files = {name: tmp_path / name for name in ("empty", "bytes", "zeros")}
     with pytest.raises(InvalidRequestError, match=told):
-        attachment(source.format(empty=tmp_path / "empty", bytes=tmp_path / "bytes"))
+        attachment(source.format(**files))
+
+
+@pytest.mark.parametrize(
+    "option", ["--session", "--schema", "--attach", "--image", "--template", "--tool"]
+)
+def test_an_empty_value_of_an_option_is_refused(
+    server: Loopback, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    """A script's variable that is not set stands neither for the last session nor for no schema."""
+    with pytest.raises(SystemExit):
+        main([*ASK, option, "", "Hi"])
+
+    assert f"{option}: it is empty" in capsys.readouterr().err
+    assert server.received == []
+
+
+def test_an_empty_system_option_leaves_out_the_configured_instructions(server: Loopback) -> None:
+    """Only a missing option stands for those of the configuration."""
+    assert main(["config", "set", "system", "Be brief."]) == 0
+    assert main([*ASK, "Hi"]) == 0
+    assert [message["role"] for message in messages(server)] == ["system", "user"]
+    assert main([*ASK, "-s", "", "Hi"]) == 0
+    assert [message["role"] for message in messages(server)] == ["user"]
 
 
 def test_attachments_are_sent_with_the_prompt(
@@ -113,6 +139,12 @@ def test_a_file_cannot_close_the_tag_that_it_is_sent_in(tmp_path: Path) -> None:
 
 
 # -- schemas
+
+
+def test_a_schema_file_may_have_a_drive() -> None:
+    """The colon of `C:` is not that of `module:Class`."""
+    with pytest.raises(InvalidRequestError, match=r"cannot read C:\\x\.json"):
+        schema_of("C:\\x.json")
 
 
 def test_short_schemas_list_fields() -> None:
