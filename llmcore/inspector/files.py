@@ -18,7 +18,7 @@ from llmcore.inspector.exchange import (
 from llmcore.inspector.redaction import safe_json, safe_text
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.sessions.contract.codec import to_wire
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.jsonl import from_lines
@@ -190,16 +190,20 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
     ]
     last = events[-1]["data"] if events else {}
     usage, error = last.get("usage"), last.get("error")
+    response = object_or_empty(last.get("response"))
+    start: JsonObject = next((one["data"] for one in events if one["type"] == "stream-start"), {})
     exchange = {
         "name": name,
-        "provider": "",
-        "protocol": "",
+        "provider": start.get("provider", ""),
+        "protocol": start.get("protocol", ""),
+        "model": start.get("model"),
         "stages": [],
         "wire": [],
         "events": events,
         "timed": False,
         **timing(events),
         "usage": object_or_empty(usage),
+        "cost": response.get("cost"),
         "finish": (last.get("finish_reason") or {}).get("reason"),
         "text": "".join(event["text"] for event in events if event["type"] == "text-delta"),
         "error": None if error is None else {"kind": "error", "data": error},

@@ -48,8 +48,12 @@ function shortened(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
+function unit(exchange) {
+  return exchange.wire.length ? "frame" : "event"; // printed events have no wire
+}
+
 function when(exchange, ms) {
-  return exchange.timed ? seconds(ms) : `frame ${number(ms)}`;
+  return exchange.timed ? seconds(ms) : `${unit(exchange)} ${number(ms)}`;
 }
 
 function tiles(pairs) {
@@ -78,7 +82,7 @@ function renderExchange(exchange) {
       ["Provider", exchange.provider], ["API", exchange.protocol], ["Finish", exchange.finish],
       ["Error", failed, "bad"],
       ["First token", exchange.timed ? seconds(exchange.first_ms) : null],
-      ["Total", exchange.timed ? seconds(exchange.total_ms) : count(exchange.wire.length, "frame")],
+      ["Total", exchange.timed ? seconds(exchange.total_ms) : count(exchange.wire.length || exchange.events.length, unit(exchange))],
       ["Tokens in", number(usage.input_tokens)], ["Tokens out", number(usage.output_tokens)],
       ["Cost", dollars(exchange.cost)],
     ]),
@@ -226,7 +230,7 @@ function showDocument() {
         h("span", { class: mark === "+" ? "add" : mark === "-" ? "del" : null }, `${mark} ${text}`)))));
   }
   if (shown.differences && !shown.differences.length) main.append(h("p", {}, "The files do not differ."));
-  if (shown.messages) main.append(h("section", { class: "panel" }, h("h2", {}, "Messages"), ...sessionBars(shown.messages), messages(shown.messages)));
+  main.append(...sessions(shown.messages || []));
   const exchanges = shown.exchanges || [];
   if (exchanges.length > 1) main.append(overview(exchanges));
   main.append(...exchanges.map(renderExchange));
@@ -239,6 +243,13 @@ function overview(exchanges) {
   return h("div", { class: "grid" }, bars("Tokens", rows(tokens), number),
     timed ? bars("Time", rows((one) => (one.timed ? one.total_ms : null)), seconds) : null,
     priced ? bars("Cost", rows((one) => one.cost), dollars) : null);
+}
+
+function sessions(list) {
+  return [...new Set(list.map((message) => message.name))].map((name) => {
+    const own = list.filter((message) => message.name === name);
+    return h("section", { class: "panel" }, h("h2", {}, name), ...sessionBars(own), messages(own));
+  });
 }
 
 function sessionBars(list) {

@@ -230,15 +230,22 @@ def test_printed_events_and_sessions_are_read(
 ) -> None:
     """Output of `ask --json` and of `sessions export`."""
     lines = [
-        {"type": "stream-start"},
+        {"type": "stream-start", "provider": "openai", "model": "m", "protocol": "openai-chat"},
         {"type": "text-start", "id": "t"},
         {"type": "text-delta", "id": "t", "text": "Hi"},
         {"type": "text-end", "id": "t"},
-        {"type": "finish", "finish_reason": {"reason": "stop"}, "usage": {"input_tokens": 3}},
+        {
+            "type": "finish",
+            "finish_reason": {"reason": "stop"},
+            "usage": {"input_tokens": 3},
+            "response": {"cost": 0.5},
+        },
     ]
     events = "\n".join(json.dumps(line) for line in lines).encode()
     (one,) = document_of("e", events)["exchanges"]
     assert (one["text"], one["finish"], one["usage"]) == ("Hi", "stop", {"input_tokens": 3})
+    of_whom = ("openai", "m", "openai-chat", 0.5)
+    assert (one["provider"], one["model"], one["protocol"], one["cost"]) == of_whom
 
     document = document_of("s", session_of("Hello"))
     assert [(one["role"], one["text"]) for one in document["messages"]] == [("user", "Hello")]

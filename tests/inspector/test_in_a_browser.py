@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmcore.inspector.exchange import ReceivedResponse, exchange
-from llmcore.inspector.files import difference, read_document
+from llmcore.inspector.files import difference, document_of, read_document
 from llmcore.inspector.page import page
 from tests.support.programs.browser import SIZES, opened
 
@@ -46,6 +46,27 @@ def test_ticks_of_a_short_answer_without_times_differ(browser: Any, tmp_path: Pa
         total = shown.locator("dt", has_text="Total").locator("+ dd").text_content()
 
     assert (ticks, total) == (["frame 0", "frame 1"], "1 frame")
+
+
+def test_sessions_of_one_file_are_shown_apart(browser: Any, tmp_path: Path) -> None:
+    """Each under its name, also where their messages alternate."""
+    entries = [
+        {
+            "contractVersion": 1,
+            "runId": name,
+            "role": "user",
+            "parts": [{"kind": "text", "payload": {"text": name}}],
+            "timestamp": "2026-11-22T12:00:00.000Z",
+        }
+        for name in ("rome", "oslo", "rome")
+    ]
+    path = tmp_path / "page.html"
+    lines = "\n".join(map(json.dumps, entries)).encode()
+    path.write_text(page(document_of("s.jsonl", lines)))
+    with opened(browser, path.as_uri()) as shown:
+        panels = shown.locator("section.panel")
+        assert panels.locator("h2").all_text_contents() == ["rome", "oslo"]
+        assert panels.first.locator("summary").count() == 2
 
 
 def test_ticks_of_a_response_below_a_millisecond_differ(browser: Any, tmp_path: Path) -> None:
