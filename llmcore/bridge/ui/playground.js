@@ -56,7 +56,12 @@ function playground() {
 
 function newPlayground() {
   const models = h("datalist", { id: "models" });
-  read("/v1/models").then((found) => models.replaceChildren(...(found.data || []).map((one) => h("option", { value: one.id })))).catch(() => {});
+  const model = field("model", "Model", "input", { list: "models", required: "", autocomplete: "off", placeholder: "a name from the list, or another" });
+  read("/v1/models").then((found) => {
+    const names = (found.data || []).map((one) => one.id);
+    models.replaceChildren(...names.map((value) => h("option", { value })));
+    if (names.length === 1 && !draft.model) draft.model = model.querySelector("input").value = names[0];
+  }).catch(() => {});
   const log = h("div", { "aria-live": "polite" }), notice = h("p", { class: "bad", role: "alert" });
   const shown = h("pre", { tabindex: "0", hidden: "" });
   const prompt = field("prompt", "Prompt (Ctrl+Enter sends it)", "textarea", { rows: "3" });
@@ -124,7 +129,7 @@ function newPlayground() {
   };
   const form = h("form", { class: "panel", on: { submit: send } },
     h("div", { class: "grid" }, h("div", {},
-      field("model", "Model", "input", { list: "models", required: "", autocomplete: "off", placeholder: "a name from the list, or another" }), models,
+      model, models,
       field("temperature", "Temperature", "input", { type: "number", min: "0", step: "any", placeholder: "the model's default" })),
     h("div", {}, field("system", "System prompt, for a new conversation", "textarea", { rows: "2" }),
       field("tools", "Tools (JSON of Chat Completions)", "textarea", { rows: "2", placeholder: '[{"type": "function", "function": {"name": "weather", "parameters": {}}}]' }))),

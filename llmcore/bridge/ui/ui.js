@@ -298,7 +298,7 @@ function plots() {
   const money = (value) => (Number.isNaN(value) ? "–" : dollars(value));
   const unknown = ended.filter((one) => one.cost === null && one.state === "done").length;
   const recent = ended.length ? [
-    h("p", { class: "dim" }, `Of the last ${count(ended.length, "request")} of this process${isAdmin() ? "" : " with this key"}.${unknown ? ` The cost of ${number(unknown)} is unknown and not in the sums.` : ""}`),
+    h("p", { class: "dim" }, `Of the last ${count(ended.length, "request")} of this process${isAdmin() || !state.key ? "" : " with this key"}.${unknown ? ` The cost of ${number(unknown)} is unknown and not in the sums.` : ""}`),
     h("div", { class: "grid" },
       bars("Spend", rows(spent), money),
       bars("Tokens", rows((list) => sum(list, (one) => (one.usage.input_tokens || 0) + (one.usage.output_tokens || 0))), number),

@@ -138,6 +138,16 @@ def test_escape_leads_back_to_the_row_of_a_request(browser: Any, gateway: str) -
         assert page.get_by_role("tabpanel", name="Requests").count() == 1
 
 
+def test_the_playground_begins_with_the_only_model(browser: Any, gateway: str) -> None:
+    with opened(browser, f"{gateway}/ui", expected="401") as page:
+        page.route("**/v1/models", lambda call: call.fulfill(json={"data": [{"id": "only"}]}))
+        enter_key(page)
+        page.get_by_text("No requests yet").wait_for()
+        page.click("#tab-playground")
+        page.locator("#models option[value=only]").wait_for(state="attached")
+        assert page.input_value("#play-model") == "only"
+
+
 def test_the_playground_streams_and_calls_tools(browser: Any, gateway: str) -> None:
     """And shows the same request as curl and as Python, without the key."""
     with opened(browser, f"{gateway}/ui", expected="401") as page:
