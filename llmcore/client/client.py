@@ -88,16 +88,19 @@ class Client(UnaryMethods, NotPickled):
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.
 
     It holds connections and no state of any request. Close it, or use it as an
-    asynchronous context manager.
+    asynchronous context manager. `Client.from_env()` has all providers whose variables are set.
 
     - `providers`: by id, where string models are looked up.
     - `default_provider`: for requests that name no provider, neither by `provider=` nor as in
       `openai:gpt-5.2`. Without it, the configured provider is used for which the catalog lists the
       model, or else the request fails. Requests without a model use the provider's newest.
+    - `middleware`: functions around each call, the first one outermost.
     - `models`: models of your own and their prices, which take precedence over the catalog's.
     - `http`: `HttpOptions` for HTTP/2, proxies and certificates; or an `httpx.AsyncClient`, or
       anything with its interface, which the caller closes.
     - `transport`: sends every request instead of HTTP, such as a cassette player.
+    - `timeouts`: the time limits of calls that set none.
+    - `environ`: where keys and base URLs are read, by default `os.environ`.
     """
 
     def __init__(

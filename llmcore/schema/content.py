@@ -219,7 +219,7 @@ def is_local(url: str) -> bool:
 @for_pydantic
 @frozen(kw_only=True)
 class ImagePart(_Media):
-    """An image."""
+    """An image: `ImagePart.of("photo.png")`, or of a URL, bytes or a PIL image."""
 
     detail: Literal["auto", "low", "high", "original"] | None = None
     """The resolution at which the model sees it, where the provider has this setting."""
@@ -251,7 +251,7 @@ class ImagePart(_Media):
 @for_pydantic
 @frozen(kw_only=True)
 class AudioPart(_Media):
-    """An audio recording."""
+    """An audio recording: `AudioPart.of("speech.mp3")`, or of a URL or bytes."""
 
     transcript: str | None = None
     """The spoken text, if a model generated the audio."""
@@ -268,7 +268,7 @@ class AudioPart(_Media):
 @for_pydantic
 @frozen(kw_only=True)
 class DocumentPart(_Media):
-    """A document, such as a PDF or a text file, or a video."""
+    """A document such as a PDF, a text file or a video: `DocumentPart.of("report.pdf")`."""
 
     name: str | None = None
     """The file name, which some providers show to the model."""

@@ -77,7 +77,7 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
 @for_pydantic
 @frozen
 class Message(metaclass=Hinted):
-    """A role and an ordered tuple of parts.
+    """A role and an ordered tuple of parts: `Message.user("Hi")`, `Message.system("Be brief.")`.
 
     Raises InvalidRequestError for a part that the role cannot have: tool calls, reasoning and
     refusals need the role `assistant`, tool results the role `tool` (or `assistant`, if the

@@ -325,7 +325,10 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
 @for_pydantic
 @frozen
 class ToolChoice:
-    """Whether the model may, must or must not call tools, or which tool it must call."""
+    """Whether the model may, must or must not call tools, or which tool it must call.
+
+    `ToolChoice.auto()`, `.required()`, `.none()` or `.named("get_weather")`.
+    """
 
     mode: Literal["auto", "none", "required", "named"]
     """Whether the model may, must or must not call tools, or must call one."""
