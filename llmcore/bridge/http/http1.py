@@ -32,6 +32,8 @@ class _Connection(HttpToolsProtocol):
     _head_bytes = 0
     """Bytes of the request that are neither its body nor the framing of that."""
     _is_draining = False
+    _ignores_upgrade = False
+    """Whether the request that is being read asks for a protocol that is not spoken here."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -44,7 +46,7 @@ class _Connection(HttpToolsProtocol):
         self._head_bytes += len(data)
         self._unset_keepalive_if_required()
         try:
-            self.parser.feed_data(data)
+            self._parse(data)
         except httptools.HttpParserUpgrade:
             if self._should_upgrade():
                 self._unwatch()
@@ -57,6 +59,30 @@ class _Connection(HttpToolsProtocol):
         if self._head_bytes > self.max_header_bytes:
             self._refuse(431, f"the headers are larger than {self.max_header_bytes} bytes")
         self._watch()
+
+    def _parse(self, data: bytes) -> None:
+        """Read *data*; HttpParserUpgrade for a connection that is to speak another protocol.
+
+        A server may ignore that a client asks for one (RFC 9110, 7.8), as Java's does for HTTP/2 in
+        every request. httptools then takes the body for the other protocol, and it is read again.
+        """
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                if not self._ignores_upgrade:
+                    raise
+                data = self._head() + data[upgrade.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+            else:
+                return
+
+    def _head(self) -> bytes:
+        """Return the head of the request that is being read, without what it asks to upgrade to."""
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        kept = ((name, value) for name, value in self.headers if name != b"upgrade")
+        fields = b"".join(b"%b: %b\r\n" % field for field in kept)
+        return b"%b %b HTTP/%b\r\n%b\r\n" % (method, self.url, version, fields)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -73,6 +99,10 @@ class _Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        upgraded = self.parser.should_upgrade() and not self._should_upgrade()
+        self._ignores_upgrade = upgraded and any(name == b"upgrade" for name, _ in self.headers)
+        if self._ignores_upgrade:
+            return
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before and self.cycle is not None:
@@ -90,6 +120,8 @@ class _Connection(HttpToolsProtocol):
         self._head_bytes -= _FRAMING_BYTES
 
     def on_message_complete(self) -> None:
+        if self._ignores_upgrade:
+            return
         self._head_bytes = 0
         self.scope[BODY_IS_THERE] = True  # type: ignore[typeddict-unknown-key]
         super().on_message_complete()
@@ -133,7 +165,7 @@ class _Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            self.transport.write(_refusal(status, reason))
+            self.transport.write(refusal(status, reason))
         self.transport.close()
 
 
@@ -221,7 +253,7 @@ def web_sockets(body_s: float) -> Callable[..., asyncio.Protocol]:
     return web_socket
 
 
-def _refusal(status: int, reason: str) -> bytes:
+def refusal(status: int, reason: str) -> bytes:
     """Return the response to what is not a request, in the form of OpenAI's errors."""
     framing = "Content-Length" in reason or "Transfer-Encoding" in reason
     code = (

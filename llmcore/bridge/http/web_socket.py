@@ -10,6 +10,7 @@ from typing import Any, Final
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from llmcore.bridge.http.http1 import refusal
 from llmcore.bridge.http.request_body import LEAST_BYTES_PER_S, HeldBytes
 from llmcore.bridge.websocket.connection import STOPPING, UNFINISHED
 from llmcore.client.websocket.connection import is_utf8
@@ -55,9 +56,22 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
             return
         data, self._unread = self._unread[:_STEP_BYTES], self._unread[_STEP_BYTES:]
         super().data_received(bytes(data))
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            self._refuse(self.conn.handshake_exc)
+            return
         self._count(len(data))
         self._watch()
         self._go_on()
+
+    def _refuse(self, error: Exception) -> None:
+        """Close the connection of a request that opens no WebSocket, such as one with a body.
+
+        Neither uvicorn nor websockets responds to it.
+        """
+        self.transport.write(
+            refusal(400, f"the WebSocket cannot be opened: {error.__cause__ or error}")
+        )
+        self.transport.close()
 
     def _go_on(self) -> None:
         if self.read_paused or self.transport.is_closing():
@@ -75,6 +89,12 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
             self.transport.pause_reading()
             self._go_on()
         return message
+
+    async def send(self, message: Any) -> None:
+        """Send *message*; a response to the request ends what a handshake would complete."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True  # else uvicorn logs that it is missing, as an error
 
     def handle_ping(self) -> None:
         """Send a pong, unless the client does not read."""

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 
 import pytest
 from attrs import evolve
@@ -81,3 +82,61 @@ def test_a_trailer_adds_nothing_to_the_headers(
     chunked = POST + head + JSON + b"transfer-encoding: Chunked\r\n\r\n" + CHUNKS
     with listening(evolve(settings, client_api_keys=(KEY.decode(),))) as url:
         assert answer(url, chunked + trailer + b"\r\n")[0] == status
+
+
+H2C = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQ\r\n"
+"""The fields that Java's client and `curl --http2` add to requests without TLS."""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"content-length: %d\r\n\r\n%b" % (len(BODY), BODY),
+        b"transfer-encoding: chunked\r\n\r\n" + CHUNKS + b"\r\n",
+    ],
+    ids=["whole", "in chunks"],
+)
+@pytest.mark.parametrize("pieces", [1, 7], ids=["at once", "in pieces"])
+def test_a_request_that_offers_http_2_is_answered_in_http_1(
+    settings: GatewaySettings, body: bytes, pieces: int
+) -> None:
+    """As are those that follow it on its connection."""
+    data = (POST + OWN + JSON + H2C + body) * 2
+    with listening(settings) as url:
+        host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            size = -(-len(data) // pieces)
+            for begin in range(0, len(data), size):
+                client.sendall(data[begin : begin + size])
+                time.sleep(0.01)
+            received = b""
+            while received.count(b'"total_tokens"') < 2 and (piece := client.recv(65536)):
+                received += piece
+
+    assert received.count(b"HTTP/1.1 200 OK") == 2
+
+
+SOCKET = (
+    b"GET /v1/responses HTTP/1.1\r\n" + OWN + b"connection: Upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (SOCKET + b"content-length: 2\r\n\r\n{}", "unsupported request body"),
+        (SOCKET + b"cookie: " + b"a" * 9000 + b"\r\n\r\n", "more than 8192 bytes"),
+        (SOCKET + b"a: b\r\n" * 200 + b"\r\n", "more than 128"),
+    ],
+    ids=["a body", "a long header", "many headers"],
+)
+def test_a_request_that_opens_no_socket_is_refused(
+    settings: GatewaySettings, data: bytes, said: str
+) -> None:
+    """Its connection would stay open without a limit."""
+    with listening(settings) as url:
+        status, message = answer(url, data)
+
+    assert status == 400
+    assert said in message
