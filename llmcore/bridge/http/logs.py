@@ -179,7 +179,9 @@ def set_up(level: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.propagate = name == "uvicorn.error"
-        logger.setLevel(_LEVELS[level])
+        # What uvicorn writes to debug WebSockets has keys and prompts.
+        least = logging.DEBUG if name == "llmcore" else logging.INFO
+        logger.setLevel(max(least, _LEVELS[level]))
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("uvicorn.error").addFilter(is_unintended)
 
@@ -193,12 +195,15 @@ def is_unintended(record: logging.LogRecord) -> bool:
     """Return whether a record of uvicorn is logged.
 
     Refused WebSockets, those that are closed for a message that is not UTF-8, and responses cut
-    because their client does not read them, are intended.
+    because their client does not read them, are intended. What it notes of each WebSocket has the
+    query, and so the key in it; the gateway's own line of the request does not.
     """
-    return not record.getMessage().startswith(_INTENDED)
+    return not str(record.msg).startswith(_INTENDED)
 
 
 _INTENDED: Final = (
+    '%s - "WebSocket %s"',
+    "connection rejected",
     "Unsupported upgrade",
     "No supported WebSocket",
     "Invalid UTF-8 sequence received",

@@ -8,8 +8,11 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from llmcore.bridge.http.logs import (
     LOGGER,
@@ -19,6 +22,7 @@ from llmcore.bridge.http.logs import (
     is_unintended,
     log,
 )
+from tests.support.servers.bridge_process import gateway
 
 
 def test_a_line_is_one_json_object() -> None:
@@ -118,6 +122,7 @@ def test_a_program_that_logs_its_own_way_keeps_it() -> None:
     [
         "ASGI callable returned without completing response.",
         "Invalid UTF-8 sequence received from client.",
+        '%s - "WebSocket %s" [accepted]',
     ],
 )
 def test_a_clients_fault_is_no_error_of_the_server(
@@ -130,7 +135,31 @@ def test_a_clients_fault_is_no_error_of_the_server(
     logger = logging.Logger("uvicorn.error")
     logger.addHandler(logging.StreamHandler(sys.stderr))
     logger.addFilter(is_unintended)
-    logger.error(intended)
+    logger.error(intended, *(["an address", "a path"] if "%" in intended else []))
     logger.error("Exception in ASGI application")
 
     assert capfd.readouterr().err == "Exception in ASGI application\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_the_key_of_a_websocket_is_in_no_line(tmp_path: Path, level: str) -> None:
+    """Neither that in its query, which is all that browsers can send, nor that of a header."""
+    keyed = {"OPENBRIDGE_CLIENT_API_KEY": "the-key-of-a-client", "OPENBRIDGE_LOG_LEVEL": level}
+    upstream = {"OPENBRIDGE_UPSTREAM_BASE_URL": "http://127.0.0.1:9/v1"}
+    with gateway(tmp_path, **keyed, **upstream) as running:
+        url = f"{running.url.replace('http', 'ws', 1)}/responses"
+        headers = {"authorization": "Bearer the-key-of-a-client"}
+        with connect(f"{url}?key=the-key-of-a-client", proxy=None):
+            pass
+        with connect(url, proxy=None, additional_headers=headers):
+            pass
+        with (
+            pytest.raises(InvalidStatus),
+            connect(f"{url}?key=the-key-of-another", proxy=None),
+        ):
+            pass
+
+    assert "the-key-of" not in json.dumps(running.lines)
+    assert not [line for line in running.lines if line["level"] == "error"]
+    assert len([line for line in running.lines if line["event"] == "request"]) == 3
