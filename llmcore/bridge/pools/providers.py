@@ -12,6 +12,7 @@ from llmcore.bridge.configuration.tables import UpstreamSettings
 from llmcore.bridge.model_map import ModelMap
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.upstream import Upstreams
+from llmcore.client.accounts import base_url_of
 from llmcore.client.client import Client
 from llmcore.client.configured_models import ModelSource
 from llmcore.client.environment import provider_entries, unknown_provider
@@ -26,11 +27,13 @@ from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
 from llmcore.schema.options import HttpOverlay
-from llmcore.schema.result import Result
+from llmcore.schema.result import Failure, Result
 
 _KEY: Final = "OPENBRIDGE_KEY_OF_UPSTREAM"
 """The variable from which a compatible server's key is read; it is never in an environment."""
 _BASE_URL: Final = "OPENBRIDGE_BASE_URL_OF_UPSTREAM"
+_ANY_MODEL: Final = "model"
+"""A name for which a provider makes a route, whatever models it has."""
 _LATER: Final = "[read when a request is sent]"
 """Replaces a key where its presence is checked."""
 
@@ -41,7 +44,8 @@ def upstreams_from(
     """Return a client of every upstream that *model_map* names.
 
     *transport*, such as recorded responses, takes the place of the network. Raises
-    ConfigurationError for a provider that is not configured, naming the variables.
+    ConfigurationError for a provider that is not configured, or whose address is not complete,
+    naming the variables.
     """
     named = {upstream.name: upstream for upstream in settings.tables.upstreams}
     limits = settings.limits
@@ -50,6 +54,8 @@ def upstreams_from(
         name: _upstream(named[name], settings) if name in named else _provider(name, settings)
         for name in sorted(model_map.providers)
     }
+    for name, source in sources.items():
+        _check_address(name, source, named.get(name), settings.environ)
     client = Client(
         providers=sources,
         transport=transport,
@@ -74,6 +80,19 @@ def _timeouts(upstream: UpstreamSettings, default: Timeouts) -> Timeouts:
     )
 
 
+def _check_address(
+    name: str, source: ModelSource, upstream: UpstreamSettings | None, environ: Mapping[str, str]
+) -> None:
+    """Raise ConfigurationError if the address of *source* lacks a part, such as a resource."""
+    route = source.model(_ANY_MODEL).route
+    address = base_url_of(route, environ) if isinstance(route, Route) else None
+    if isinstance(address, Failure):
+        message = address.error.message
+        if upstream is not None:
+            raise _fault(upstream, f"{message} (`variables` of the upstream may have them)")
+        raise ConfigurationError(f"the provider {name!r}: {message}")
+
+
 # -- an upstream of the configuration file
 
 
@@ -84,6 +103,8 @@ class UpstreamSource:
     source: ModelSource
     variable: str
     """The variable from which the provider's auth takes its key."""
+    variables: Mapping[str, str]
+    """The upstream's own variables, which take precedence over those of the process."""
     key: RotatingKey | None
     """The upstream's own key, with which requests are signed."""
     overlay: HttpOverlay | None
@@ -95,6 +116,7 @@ class UpstreamSource:
         route = model.route
         if not isinstance(route, Route):
             return model
+        route = _with_variables(route, self.variables) if self.variables else route
         if self.key is not None:
             sign = partial(_sign, route.auth, self.variable, self.key)
             auth = evolve(route.auth, sign=sign, fetch=self.key, fetch_when=always)
@@ -103,6 +125,25 @@ class UpstreamSource:
             http = self.overlay.over(route.defaults.http)
             route = route.with_(defaults=evolve(route.defaults, http=http))
         return Model(model.id, model.provider, route=route)
+
+
+def _with_variables(route: Route[Any], variables: Mapping[str, str]) -> Route[Any]:
+    """Return *route*, whose address and credentials are those of *variables* where they have any.
+
+    A provider reads some of its variables, such as its region, when a request is prepared.
+    """
+    auth, endpoint = route.auth, route.endpoint
+
+    def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
+        return auth.sign(request, evolve(context, environ={**context.environ, **variables}))
+
+    def needs_token(environ: Mapping[str, str]) -> bool:
+        return auth.fetch_when({**environ, **variables})
+
+    if callable(made := endpoint.base_url):
+        endpoint = evolve(endpoint, base_url=lambda environ: made({**environ, **variables}))
+    own_auth = evolve(auth, sign=sign, fetch_when=needs_token)
+    return route.with_(auth=own_auth, endpoint=endpoint)
 
 
 def _sign(
@@ -134,12 +175,13 @@ def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSou
         if upstream.is_given:
             environ[variable] = _LATER
         source = _configured(entry, upstream, environ)
-    if overlay is None and not upstream.is_given:
+    if overlay is None and not upstream.is_given and not upstream.variables:
         return source
-    key = None
+    key, variables = None, dict(upstream.variables)
     if upstream.is_given:
         key = RotatingKey(upstream, owner=f"upstream {upstream.name}", folder=settings.folder)
-    return UpstreamSource(source, variable, key, overlay)
+        variables.pop(variable, None)  # the key that is given takes precedence
+    return UpstreamSource(source, variable, variables, key, overlay)
 
 
 def _overlay(upstream: UpstreamSettings) -> HttpOverlay | None:

@@ -18,6 +18,12 @@ GOOD = UPSTREAM + MODEL
 UNKEYED = UPSTREAM.replace('key = "k"\n', "")
 
 
+def keyed(provider: str, variables: str = "") -> str:
+    """Return a file with an upstream of *provider* that has a key."""
+    table = f'[[upstreams]]\nname = "a"\nprovider = "{provider}"\nkey = "k"\n'
+    return f"{table}variables = {{ {variables} }}\n{MODEL}"
+
+
 def check(folder: Path, text: str | bytes, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """Return the exit code of `openbridge config check`, and what it prints."""
     path = folder / "openbridge.toml"
@@ -95,6 +101,11 @@ WRONG: Sequence[tuple[str | bytes, int, str]] = [
     (GOOD + '[policies]\nretry_without = ["top p"]\n', 9, "is not the name of a parameter"),
     (GOOD + 'on_context_overflow = "m"\n', 8, "not another model"),
     (UPSTREAM + UPSTREAM + MODEL, 7, "is there twice"),
+    (keyed("azure"), 1, "no Azure resource"),
+    (keyed("azure", 'AZURE_OPENAI_RESOURCE_NAME = "a b"'), 1, "is not the name of a resource"),
+    (keyed("cloudflare-workers-ai"), 1, "no account: set CLOUDFLARE_ACCOUNT_ID"),
+    (keyed("cloudflare-ai-gateway"), 1, "no account: set CLOUDFLARE_ACCOUNT_ID"),
+    (keyed("bedrock"), 1, "no AWS region"),
 ]
 
 

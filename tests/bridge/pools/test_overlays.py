@@ -1,4 +1,4 @@
-"""Headers and fields of bodies that the configuration file sets for an upstream."""
+"""Headers, fields of bodies and variables that the configuration file sets for an upstream."""
 
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from llmcore.bridge.model_map import model_map_of
 from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.upstream import Upstreams
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.request import request
+from llmcore.testing.script import scripted
 from tests.support.servers.pooled_gateway import Scene, pooled_gateway, says
 
 MODEL = '[models.m]\ntargets = ["a/up"]\n'
@@ -82,6 +84,68 @@ def test_the_key_of_an_upstream_is_watched_whatever_else_it_has(overlay: str) ->
     made = _made(f'[[upstreams]]\nname = "x"\nprovider = "openai"\nkey_file = "k"\n{overlay}\n')
 
     assert list(made.keys) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "own", "url", "header", "key"),
+    [
+        (
+            "azure",
+            'key = "own"\nvariables = { AZURE_OPENAI_RESOURCE_NAME = "r" }',
+            "https://r.openai.azure.com/openai/v1/responses",
+            "api-key",
+            "own",
+        ),
+        (
+            "cloudflare-workers-ai",
+            'key = "own"\nvariables = { CLOUDFLARE_ACCOUNT_ID = "a" }',
+            "https://api.cloudflare.com/client/v4/accounts/a/ai/v1/chat/completions",
+            "authorization",
+            "Bearer own",
+        ),
+        (
+            "bedrock",
+            'variables = { AWS_REGION = "eu-west-1", AWS_BEARER_TOKEN_BEDROCK = "own" }',
+            "https://bedrock-runtime.eu-west-1.amazonaws.com/model/up/converse",
+            "authorization",
+            "Bearer own",
+        ),
+        (
+            "openai",
+            'variables = { OPENAI_API_KEY = "own" }',
+            "https://api.openai.com/v1/responses",
+            "authorization",
+            "Bearer own",
+        ),
+        (
+            "openai",
+            'key = "own"\nvariables = { OPENAI_API_KEY = "variable" }',
+            "https://api.openai.com/v1/responses",
+            "authorization",
+            "Bearer own",
+        ),
+    ],
+)
+@pytest.mark.anyio
+async def test_variables_of_an_upstream_decide_where_it_is_and_who_asks(
+    provider: str, own: str, url: str, header: str, key: str
+) -> None:
+    """Also those that a provider reads with each request, and over those of the process."""
+    environ = {
+        "AZURE_OPENAI_RESOURCE_NAME": "other",
+        "AWS_REGION": "us-east-1",
+        "CLOUDFLARE_ACCOUNT_ID": "other",
+        "OPENAI_API_KEY": "other",
+    }
+    text = f'[[upstreams]]\nname = "x"\nprovider = "{provider}"\n{own}\n'
+    settings = settings_of(environ, parse_document(Path("openbridge.toml"), text))
+    network = scripted({})
+    made = upstreams_from(settings, model_map_of(settings), transport=network)
+    await made.client.generate(request(model="x:up", prompt="Hi"))
+    await made.aclose()
+
+    [sent] = network.requests
+    assert (sent.url, sent.headers[header]) == (url, key)
 
 
 def test_headers_are_not_shown() -> None:
