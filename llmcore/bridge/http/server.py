@@ -230,18 +230,18 @@ def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
 
 
 def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
-    """Return *app* for uvicorn, which logs a traceback of each response that a shutdown cuts.
+    """Return *app* for uvicorn, which logs a traceback of each task that a shutdown cuts.
 
-    uvicorn cancels the task of a request at the end of its patience; that task ends here.
+    uvicorn cancels the task of a request at the end of its patience, and at a second SIGINT also
+    that of the lifespan; they end here.
     """
 
     async def run_until_cancelled(scope: "Scope", receive: "Receive", send: "Send") -> None:
         try:
             await app(scope, receive, send)
         except asyncio.CancelledError:
-            if scope["type"] == "lifespan":
-                raise
-            log(logging.WARNING, "response_cut", path=scope["path"])
+            if scope["type"] != "lifespan":
+                log(logging.WARNING, "response_cut", path=scope["path"])
 
     return run_until_cancelled
 

@@ -19,6 +19,7 @@ from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, stream
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
 from tests.support.servers.postgres_servers import running_postgres
 from tests.support.servers.redis_servers import running_redis
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +135,26 @@ def test_streams_that_outlast_the_patience_are_reported(tmp_path: Path) -> None:
 
     assert events_of(received)[-1]["type"] == "response.failed"
     assert "response_cut" in [line["event"] for line in running.lines]
+    assert not any("exception" in line for line in running.lines)
+
+
+def test_a_second_interrupt_ends_what_is_running(tmp_path: Path) -> None:
+    """As failed, and without a traceback."""
+    with (
+        serve(lambda _: streamed(chat_stream(["a"] * 200, pause=0.1))) as upstream,
+        gateway(tmp_path, **openrouter(upstream.url)) as running,
+    ):
+        body = {**ASK, "stream": True}
+        with httpx.stream("POST", f"{running.url}/responses", json=body) as stream:
+            pieces = stream.iter_bytes()
+            received = next(pieces)
+            running.process.send_signal(signal.SIGINT)
+            wait_until(lambda: "Shutting down" in [line["event"] for line in running.lines])
+            running.process.send_signal(signal.SIGINT)
+            received += b"".join(pieces)
+        assert running.process.wait(20) == 130
+
+    assert events_of(received)[-1]["type"] == "response.failed"
     assert not any("exception" in line for line in running.lines)
 
 
