@@ -193,9 +193,9 @@ class AccountSettings:
 class CoolDownSettings:
     """How many seconds an upstream that failed gets no requests while there are others."""
 
-    failure_s: float = _seconds("COOL_DOWN_SECONDS", 5.0)
+    failure_s: float = _seconds("COOL_DOWN_SECONDS", 5.0, least=0)
     """Seconds after a failure that states no time to wait."""
-    key_s: float = _seconds("KEY_COOL_DOWN_SECONDS", 300.0)
+    key_s: float = _seconds("KEY_COOL_DOWN_SECONDS", 300.0, least=0)
     """Seconds after it refused its key, or had no credit left."""
     breaker_failures: int = _integer("BREAKER_FAILURES", 5, least=1)
     """The number of failures in a row that opens the circuit."""

@@ -32,6 +32,8 @@ from llmcore.schema.json import JsonObject
 _LONGEST_S: Final = 3600.0
 """The longest cool-down, whatever an upstream asks for: its key may get other limits meanwhile."""
 _SHORTEST_S: Final = 0.1
+_PROBE_S: Final = 5.0
+"""How long others keep away while an upstream is probed, where failures start no cool-down."""
 _SET_BACK_S: Final = 60.0
 """The clocks of machines differ by less."""
 
@@ -147,7 +149,7 @@ def claimed(health: Health, now: float, settings: CoolDownSettings) -> Health:
     """Return the health while one request probes an upstream whose circuit was open."""
     if health.failures < settings.breaker_failures or now < health.free_at:
         return health
-    return evolve(health, free_at=now + settings.failure_s)
+    return evolve(health, free_at=now + (settings.failure_s or _PROBE_S))
 
 
 def merged(own: Health, other: Health) -> Health:

@@ -7,6 +7,7 @@ target gets the request only while nothing was sent to the client.
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 import anyio
@@ -72,6 +73,8 @@ class _Search:
     plan: PoolPlan
     health: UpstreamHealth
     pool: ModelPool
+    asked: set[UpstreamModel] = field(init=False, factory=set)
+    """Targets that have failed; the others are asked before them."""
     final: set[UpstreamModel] = field(init=False, factory=set)
     """Targets that are not tried again: their errors are permanent."""
     searched: list[ModelPool] = field(init=False, factory=list)
@@ -80,13 +83,18 @@ class _Search:
     def choice(self) -> Choice | None:
         """Return the target to ask, and how long to wait for it; None if none is left."""
         free_at = self.health.limited_until if self.is_alone else self.health.free_at
-        return choose(
+        choose_without = partial(
+            choose,
             self.pool,
             free_at,
             now=self.health.now(),
             conversation=self.plan.conversation,
-            without=self.final,
         )
+        if self.asked:
+            other = choose_without(without=self.final | self.asked)
+            if other is not None and not other.wait_s:
+                return other
+        return choose_without(without=self.final)
 
     @property
     def is_alone(self) -> bool:
@@ -265,6 +273,7 @@ class PooledRun(Generic[_Run_co]):
         """Begin the run of another target, if one is left after *error*; return whether it did."""
         target = self._attempt.target
         self._failed.append(f"{target.label} {_status(error)}")
+        self._search.asked.add(target)
         if not self._may_move_on(error):
             return False
         self._moving = True

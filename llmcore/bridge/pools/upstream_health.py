@@ -204,6 +204,8 @@ class UpstreamHealth:
         after = after_failure(before, error, now, self._settings)
         self._set(name, after)
         self._metrics.upstream_failures.labels(target.provider, reason).inc()
+        if after.free_at <= now:
+            return
         log(
             logging.WARNING,
             "upstream_cools_down",

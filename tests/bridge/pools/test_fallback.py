@@ -177,6 +177,34 @@ def test_retries_go_on_with_the_target_that_is_free_first() -> None:
     assert 'upstream_fallbacks_total{failed="a",next="b"} 1.0' in metrics
 
 
+@pytest.mark.parametrize("status", [500, 401])
+def test_without_cool_downs_each_request_begins_with_the_first_target(status: int) -> None:
+    settings = "[routing]\nretries = 0\ncool_down_seconds = 0\nkey_cool_down_seconds = 0\n"
+    with pooled_gateway(BOTH, settings=settings, a=fails(status), b=says("from b")) as scene:
+        answers = [scene.ask() for _ in range(2)]
+
+    assert list(map(text_of, answers)) == ["from b", "from b"]
+    assert scene.counts == {"a": 2, "b": 2}
+
+
+def test_every_target_is_asked_before_one_is_asked_again() -> None:
+    """Also where the first one may be asked again when the second one has failed."""
+
+    def fails_late(received: Received) -> Answer:
+        time.sleep(0.15)
+        return fails(500)(received)
+
+    config = '[models.m]\ntargets = ["a/up", "b/up", "c/up"]\n'
+    settings = "[routing]\nretries = 0\ncool_down_seconds = 0.1\n"
+    with pooled_gateway(
+        config, settings=settings, a=fails(500), b=fails_late, c=says("from c")
+    ) as scene:
+        answer = scene.ask()
+
+    assert text_of(answer) == "from c"
+    assert scene.counts == {"a": 1, "b": 1, "c": 1}
+
+
 def test_a_request_that_waited_for_a_target_takes_another_that_is_free_before_it() -> None:
     """Both wait for `a`, which takes one at a time and refuses the first of them for longer."""
     refused_at: list[float] = []

@@ -50,6 +50,14 @@ def test_each_failure_has_its_cool_down(error: LLMError, reason: str, seconds: f
     assert state_of(after, after.free_at, SETTINGS) == "ok"
 
 
+def test_one_request_probes_an_open_circuit_where_failures_start_no_cool_down() -> None:
+    settings = CoolDownSettings(failure_s=0, breaker_failures=1, breaker_s=60)
+    opened = after_failure(HEALTHY, errors.ServerError("x", status_code=500), 100.0, settings)
+
+    assert opened.free_at == 160.0
+    assert claimed(opened, 160.0, settings).free_at > 160.0
+
+
 @pytest.mark.parametrize(
     "error",
     [
