@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 from attrs import evolve
 
+from llmcore.bridge.configuration.reading import env_file
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
@@ -137,10 +138,9 @@ class Reloader:
 
 def _stamps(settings: GatewaySettings) -> Sequence[tuple[Path, int, int] | None]:
     """Return the time and the size of every file that the settings are read from."""
-    environ = settings.environ.get("OPENBRIDGE_ENV_FILE", "").strip()
     paths = (
         settings.config_path,
-        Path(environ).expanduser() if environ else Path(".env"),
+        env_file(settings.environ, Path()),
         settings.model_map_path,
         settings.tools_path,
         settings.accounts.prices_path,

@@ -38,15 +38,22 @@ FILE_NAME: Final = "openbridge.toml"
 """The configuration file that is read where none is named, if it is there."""
 
 
+def env_file(environ: Mapping[str, str], folder: Path) -> Path | None:
+    """Return the file of variables, whether it is there or not; None if none is to be read."""
+    named = environ.get("OPENBRIDGE_ENV_FILE", "").strip()
+    if named.lower() == "none":
+        return None
+    return named_path(named, "OPENBRIDGE_ENV_FILE") if named else folder / ".env"
+
+
 def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return *environ* with the variables of the `.env` file of *folder* that it lacks.
 
-    `OPENBRIDGE_ENV_FILE` names another file, which must then be there.
+    `OPENBRIDGE_ENV_FILE` names another file, which must then be there; `none` ignores the folder's.
     """
-    named = environ.get("OPENBRIDGE_ENV_FILE", "").strip()
-    path = named_path(named, "OPENBRIDGE_ENV_FILE") if named else folder / ".env"
-    if not path.is_file():
-        if named:
+    path = env_file(environ, folder)
+    if path is None or not path.is_file():
+        if path is not None and environ.get("OPENBRIDGE_ENV_FILE", "").strip():
             raise ConfigurationError(f"OPENBRIDGE_ENV_FILE names {path}, which is not a file")
         return dict(environ)
     try:

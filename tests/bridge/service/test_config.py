@@ -181,6 +181,22 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
         read_environment(named, tmp_path)
 
 
+@pytest.mark.parametrize("word", ["none", " None "])
+def test_no_file_of_variables_is_read_for_none(tmp_path: Path, word: str) -> None:
+    """As for the configuration file."""
+    (tmp_path / ".env").write_text("OPENBRIDGE_PORT=1\n")
+    named = {"OPENBRIDGE_ENV_FILE": word}
+
+    assert read_environment(named, tmp_path) == named
+
+
+@pytest.mark.parametrize("name", ["COOL_DOWN_SECONDS", "KEY_COOL_DOWN_SECONDS"])
+def test_cool_downs_can_be_switched_off(name: str) -> None:
+    settings = settings_from({"OPENROUTER_API_KEY": "k", f"OPENBRIDGE_{name}": "0"})
+
+    assert 0 in (settings.cool_downs.failure_s, settings.cool_downs.key_s)
+
+
 def test_secrets_are_not_in_the_repr() -> None:
     """Settings can be logged."""
     settings = GatewaySettings(
