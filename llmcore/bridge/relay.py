@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import anyio
 import msgspec
-from attrs import evolve
 
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.relayed_bytes import RelayedBytes, Renamed, object_in
@@ -30,7 +29,8 @@ from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
-_KEY_REFUSED: Final = frozenset({401, 403})
+_OF_THE_KEY: Final = frozenset({401, 403})
+"""Errors that may be about the gateway's own key: they are written as where they are translated."""
 _JSON_BEGINS: Final = (b"{", b"[")
 """The first bytes of an API's errors. Others are a web server's: pages, or texts."""
 
@@ -219,9 +219,8 @@ class RelayRun:
         status = self._copy.status
         if not self._opened and not in_band:
             failure = from_llm_error(error)
-            if status in _KEY_REFUSED:
-                raise evolve(failure, status=502) from error
-            body = self._copy.take_error() if status >= 400 else b""
+            is_shown = status >= 400 and status not in _OF_THE_KEY
+            body = self._copy.take_error() if is_shown else b""
             if body.lstrip().startswith(_JSON_BEGINS):
                 self._refusal = WholeBody(
                     body=body,
