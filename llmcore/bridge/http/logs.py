@@ -6,6 +6,7 @@ In a terminal they are lines for people.
 import json
 import logging
 import os
+import select
 import sys
 import threading
 import time
@@ -145,15 +146,51 @@ def _is_for_people(record: logging.LogRecord) -> bool:
     return not of_server and record.getMessage() != "listening"
 
 
-class _LineHandler(logging.StreamHandler[TextIO]):
-    """Writes to stderr, which writes each line at once and need not be flushed."""
+class LineHandler(logging.StreamHandler[TextIO]):
+    """Writes to stderr, which writes each line at once and need not be flushed.
+
+    While a pipe or a terminal is not read, and the system has no room for a line of ordinary
+    length, lines are dropped and counted: a write would wait, and so would all responses.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__(stream)
+        self._poll = _poll_of(self.stream)
+        self._dropped = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write *record*, after the number of those that were dropped before it."""
+        if self._dropped and self._has_room():
+            facts = {"lines": self._dropped}
+            self._dropped = 0
+            super().emit(_record(logging.WARNING, "log_lines_dropped", facts))
+        if self._has_room():
+            super().emit(record)
+        else:
+            self._dropped += 1
+
+    def _has_room(self) -> bool:
+        return self._poll is None or bool(self._poll.poll(0))
 
     def flush(self) -> None:
         """Do nothing."""
 
 
+def _poll_of(stream: TextIO) -> "select.poll | None":
+    """Return what tells whether *stream* takes more; None where the system does not."""
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError, AttributeError):  # it is not a file of the system
+        return None
+    if not hasattr(select, "poll"):  # Windows
+        return None
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return poll
+
+
 def _handler() -> logging.Handler:
-    handler = _LineHandler()
+    handler = LineHandler()
     if sys.stderr.isatty():
         handler.setFormatter(LineFormatter())
         handler.addFilter(_is_for_people)

@@ -19,6 +19,7 @@ from llmcore.bridge.http.logs import (
     REQUEST_ID,
     JsonFormatter,
     LineFormatter,
+    LineHandler,
     is_unintended,
     log,
 )
@@ -139,6 +140,27 @@ def test_a_clients_fault_is_no_error_of_the_server(
     logger.error("Exception in ASGI application")
 
     assert capfd.readouterr().err == "Exception in ASGI application\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are not polled there")
+def test_lines_that_nobody_reads_are_dropped_and_counted() -> None:
+    """A write to a full pipe would wait, and with it the event loop."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w", buffering=1) as stream:
+        handler = LineHandler(stream)
+        logger = logging.Logger("lines")
+        logger.addHandler(handler)
+        for number in range(2000):
+            logger.warning("%04d%s", number, "-" * 96)
+        first = reader.read()
+        logger.warning("read again")
+        then = reader.read()
+
+    lines = first.splitlines()
+    assert [int(line[:4]) for line in lines] == list(range(len(lines)))
+    assert first.endswith(b"-\n")
+    assert then == b"log_lines_dropped\nread again\n"
 
 
 @pytest.mark.slow
