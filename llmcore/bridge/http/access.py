@@ -21,7 +21,7 @@ from typing import Final
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
-from llmcore.bridge.configuration.settings import is_loopback
+from llmcore.bridge.configuration.settings import GatewaySettings, is_loopback
 from llmcore.bridge.http.asgi import (
     ASGIApp,
     Headers,
@@ -298,7 +298,9 @@ class AccessMiddleware:
         if scope["path"].startswith(_ADMIN_PATHS) or (is_metrics and self._admin.is_set):
             return self._admin.caller(headers)
         if not self._keys.required:
-            _check_host(scope, headers, self._allowed_hosts)
+            _check_host(headers, self._allowed_hosts)
+            if scope["type"] == "websocket":
+                _check_origin(headers.get("origin"), self._settings)
         caller = self._keys.caller(headers, _address(scope), query_of(scope))
         if caller is None:
             caller = await self._issued_caller(scope, headers)
@@ -342,23 +344,21 @@ def _check_size(scope: Scope, most: int) -> None:
         raise FrontError(status=431, message=message, code="headers_too_large")
 
 
-def _check_host(scope: Scope, headers: Mapping[str, str], allowed: tuple[str, ...]) -> None:
-    """Raise FrontError, 403, for a request to another host, or a socket of another site's page."""
+def _check_host(headers: Mapping[str, str], allowed: tuple[str, ...]) -> None:
+    """Raise FrontError, 403, for a request to another host."""
     if not is_allowed_host(headers.get("host", ""), allowed):
         message = "this gateway has no client key, so it answers to names of this machine only"
         raise FrontError(status=403, message=message, code="host_not_allowed")
-    if scope["type"] == "websocket":
-        _check_origin(headers.get("origin"), allowed)
 
 
-def _check_origin(origin: str | None, allowed: tuple[str, ...]) -> None:
+def _check_origin(origin: str | None, settings: GatewaySettings) -> None:
     """Refuse a WebSocket that a web page of another site opens.
 
     Browsers let every page open one to any server, and name the page's origin (RFC 6455, 10.2).
     """
-    if origin is None:  # no browser
+    if origin is None or origin in settings.allowed_origins:  # None: no browser
         return
-    if not is_allowed_host(origin.partition("://")[2], allowed):
+    if not is_allowed_host(origin.partition("://")[2], settings.allowed_hosts):
         message = "this gateway has no client key, so pages of other sites cannot use it"
         raise FrontError(status=403, message=message, code="origin_not_allowed")
 

@@ -350,6 +350,8 @@ def test_a_socket_needs_the_key(
     [
         ({"origin": "https://evil.example"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://app.example"}, 403),
+        ({"origin": "https://app.example"}, None),
         ({"origin": "http://localhost:3000"}, None),
     ],
 )
@@ -357,7 +359,8 @@ def test_pages_of_other_sites_cannot_use_a_gateway_without_keys(
     upstream: Loopback, settings: GatewaySettings, headers: dict[str, str], status: int | None
 ) -> None:
     """Browsers would let them: a WebSocket is not under the same-origin policy."""
-    with listening(settings) as url, ExitStack() as stack:
+    allowing = evolve(settings, allowed_origins=("https://app.example",))
+    with listening(allowing) as url, ExitStack() as stack:
         if status is None:
             stack.enter_context(connected(url, additional_headers=headers))
             return
