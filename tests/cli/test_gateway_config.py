@@ -243,7 +243,7 @@ def test_settings_that_look_like_secrets_are_hidden() -> None:
     [
         (("serve", "--port", "abc"), "--port='abc' is not a whole number"),
         (("serve", "--workers", "-3"), "--workers=-3 must be at least 1 and at most 64"),
-        (("run", "--env-file", "none", "--", "x"), "--env-file names none, which is not a file"),
+        (("run", "--env-file", "gone", "--", "x"), "--env-file names gone, which is not a file"),
         (("config", "check", "--upstream", "opnai"), "--upstream: there is no provider 'opnai'"),
         (("config", "show", "--config", "no.toml"), "--config names no.toml, which is not a file"),
         (("serve", "--host", "::1"), "OPENBRIDGE_PORT='x' is not a whole number"),
