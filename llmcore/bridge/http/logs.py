@@ -10,7 +10,7 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -170,23 +170,23 @@ class LineHandler(logging.StreamHandler[TextIO]):
             self._dropped += 1
 
     def _has_room(self) -> bool:
-        return self._poll is None or bool(self._poll.poll(0))
+        return self._poll is None or bool(self._poll(0))
 
     def flush(self) -> None:
         """Do nothing."""
 
 
-def _poll_of(stream: TextIO) -> "select.poll | None":
-    """Return what tells whether *stream* takes more; None where the system does not."""
+def _poll_of(stream: TextIO) -> Callable[[int], Sequence[object]] | None:
+    """Return a function that returns nothing while *stream* has no room; None on Windows."""
+    if sys.platform == "win32":
+        return None
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError, AttributeError):  # it is not a file of the system
         return None
-    if not hasattr(select, "poll"):  # Windows
-        return None
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
-    return poll
+    return poll.poll
 
 
 def _handler() -> logging.Handler:
