@@ -393,6 +393,56 @@ def test_public_classes_have_names_of_their_own() -> None:
     assert {n for n, at in homes.items() if len(at) > 1} == SAME_NAME_FOR_A_REASON.keys()
 
 
+def test_classes_of_fronts_and_protocols_have_at_most_20_methods() -> None:
+    """A larger one has two subjects, of which the second has a state of its own."""
+
+    def large(module: Path) -> Iterator[tuple[int, str]]:
+        for node in nodes_of(module):
+            if isinstance(node, ast.ClassDef):
+                methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
+                if len(methods) > 20:
+                    yield node.lineno, f"{node.name} has {len(methods)} methods"
+
+    rooms = [m for m in MODULES if layer_of(m) in ("fronts", "protocols")]
+
+    assert offenders(large, rooms) == []
+
+
+_CONTENT = {
+    *("_on_text_start", "_on_text_delta", "_on_text_end", "_on_reasoning_delta"),
+    *("_on_reasoning_end", "_on_tool_call", "_on_tool_result", "_on_file", "_on_source"),
+    *("_on_provider_event", "begin", "delta_of_live", "end"),
+}
+_AROUND = {"whole", "sealed_calls", "_begin_response", "_end_response", "_write_failure"}
+
+
+def test_each_front_writes_responses_in_the_same_arrangement() -> None:
+    """`response` has the writer of begin and end, `output` that of the content."""
+    found = {
+        (package, module, base): sorted(names - _names_in_subclass(package / module, base))
+        for package in (PACKAGE / folder for folder in _FRONTS)
+        for module, base, names in (
+            ("response.py", "FrontWriter", _AROUND),
+            ("output.py", "OutputWriter", _CONTENT),
+        )
+    }
+
+    assert len(found) == 2 * len(FRONT_IDS)
+    assert [missing for missing in found.items() if missing[1]] == []
+
+
+def _names_in_subclass(module: Path, base: str) -> set[str]:
+    """Return the names that the one subclass of *base* in *module* defines."""
+    (found,) = (
+        node
+        for node in nodes_of(module)
+        if isinstance(node, ast.ClassDef) and base in map(_word, node.bases)
+    )
+    defined = {item.name for item in found.body if isinstance(item, ast.FunctionDef)}
+    aliases = (item.targets for item in found.body if isinstance(item, ast.Assign))
+    return defined | {_word(target) for targets in aliases for target in targets}
+
+
 def test_every_folder_is_a_package_with_a_complete_map() -> None:
     """The docstring of its `__init__` names each of its modules and packages."""
     folders = {

@@ -3,6 +3,7 @@
 - `front`: the type, the values that its functions take and return, and the fronts by their ids
 - `errors`: why a request has no response; `policy`: decisions where the two sides differ
 - `reading`: fields of requests by their type, addresses and data of media
+- `output`: the content of a response, as a front writes it
 - `encoding`: events as bytes; `finishing`: finish reasons and token counts
 - `tools_as_functions`: functions that represent tools of other kinds
 - `tool_registry`: functions in place of the client's tools, and their names

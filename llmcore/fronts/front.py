@@ -13,7 +13,7 @@ arguments. An application can serve one from its own web framework.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
-from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, get_args
+from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 from attrs import evolve, field
@@ -21,12 +21,13 @@ from attrs import evolve, field
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.opaque_state import KeptState
+from llmcore.fronts.output import OutputWriter
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.quoted_arguments import CALL_EVENTS, QuotedArguments
 from llmcore.fronts.sealer import Sealer
-from llmcore.fronts.segment_order import DELTA_KINDS, ORDERED, SegmentOrder
+from llmcore.fronts.segment_order import DELTA_KINDS
 from llmcore.protocols.response_parts import CommentaryAsReasoning
-from llmcore.schema.diagnostics import Diagnostic, Diagnostics
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.events import (
@@ -36,6 +37,7 @@ from llmcore.schema.events import (
     LLMEvent,
     StepFinish,
     StreamStart,
+    ToolInputDelta,
 )
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
@@ -162,35 +164,26 @@ class ResponseIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """The server's own id of the request, for APIs whose errors name it."""
 
 
+_AROUND_CONTENT: Final = frozenset({StreamStart, StepFinish, Finish, ErrorEvent})
+
+
 class FrontWriter:
     """Writes one response: as events, and as the object that they add up to.
 
-    A private builder that lives as long as one response. Segments that arrive interleaved are put
-    one after another where the API cannot interleave them. In the subclass of a front, the method
-    `_on_<type>` handles events of that type, such as `_on_text_delta`; events of types without one
-    write nothing.
+    It lives as long as one response. It writes the beginning of the response, its end or its
+    failure; the content between them is written by its `OutputWriter`.
     """
-
-    _handlers: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
-
-    def __init_subclass__(cls) -> None:
-        names = {kind: "_on_" + kind.type.replace("-", "_") for kind in get_args(LLMEvent)}
-        cls._handlers = {
-            kind: getattr(cls, name) for kind, name in names.items() if hasattr(cls, name)
-        }
 
     _marks_commentary: ClassVar[bool] = False
     """Whether the API tells commentary from the response. Clients of the others would take both
     for one document."""
-    _has_one_order: ClassVar[bool] = True
-    """Whether all segments are shown one after another. Else each field has an order of its own."""
 
-    def __init__(self, read: ReadRequest) -> None:
-        self._events: list[Event] = []
-        """The events that were written and not handed out yet."""
-        self._order = SegmentOrder()
+    def __init__(self, read: ReadRequest, output: OutputWriter) -> None:
+        self._content = output
+        self._order = output.order if output.has_one_order else None
+        self._events: list[Event] = output.events
+        self._diagnostics = output.diagnostics
         self._arguments = QuotedArguments()
-        self._diagnostics = Diagnostics()
         self._reported = list(read.diagnostics)
         self.usage: Usage | None = None
         """The tokens that the upstream counted, once the response has ended."""
@@ -212,7 +205,7 @@ class FrontWriter:
 
         `Upstream.kept_state` looks it up where a client sends calls back without the state.
         """
-        return {}
+        raise NotImplementedError
 
     def start(self) -> Sequence[Event]:
         """Return the events that open the stream, if it can be opened before the upstream's.
@@ -231,25 +224,40 @@ class FrontWriter:
                 return ()
             event = read
         delta: Any = event
-        kind = DELTA_KINDS.get(type(event))
-        if kind is not None and (kind != "tool" or delta.id in self._arguments.plain):
-            made = self._delta_of_live(kind, event)
+        kind = type(event)
+        if kind in DELTA_KINDS and (
+            kind is not ToolInputDelta or delta.id in self._arguments.plain
+        ):
+            made = self._content.delta_of_live(DELTA_KINDS[kind], event)
             if made is not None:
                 return made
-        for shown in self._arguments.read(event) if type(event) in CALL_EVENTS else (event,):
-            if self._has_one_order and type(shown) in ORDERED:
-                for ordered in self._order.add(shown):
-                    self._handle(ordered)
-            else:
-                self._handle(shown)
+        for shown in self._arguments.read(event) if kind in CALL_EVENTS else (event,):
+            if type(shown) in _AROUND_CONTENT:
+                self._write_around(shown)
+                continue
+            for ordered in (shown,) if self._order is None else self._order.add(shown):
+                self._content.handle(ordered)
         return self._take()
 
-    def _delta_of_live(self, _kind: str, _event: Any) -> Sequence[Event] | None:
-        """Return the events of a delta that only continues the open segment: the per-token path.
-
-        None for another one, which is handled like all other events.
-        """
-        return None
+    def _write_around(self, event: LLMEvent) -> None:
+        match event:
+            case StreamStart():
+                self._first_usage = event.usage
+                self._reported += event.diagnostics
+                self._content.begin(
+                    Origin(provider=event.provider, model=event.model, protocol=event.protocol)
+                )
+                self._begin_response(event)
+            case StepFinish():
+                self._content.end_step()
+                self.usage = event.usage
+                self._end_step(event)
+            case Finish():
+                self._reported += event.diagnostics
+                self.usage = self.usage or event.usage or self._first_usage
+                self._end_response(event)
+            case ErrorEvent():
+                self._fail(event.error)
 
     def close(self, error: LLMError | None = None) -> Sequence[Event]:
         """Return the terminal events of a response whose events stopped before their end."""
@@ -279,43 +287,29 @@ class FrontWriter:
         self._events.clear()
         return events
 
-    def _handle(self, event: LLMEvent) -> None:
-        handler = self._handlers.get(type(event))
-        if handler is not None:
-            handler(self, event)
+    # -- what a front writes
 
-    # -- the frame
+    def _begin_response(self, event: StreamStart) -> None:
+        """Write the beginning of a response."""
+        raise NotImplementedError
 
-    def _begin_response(self, event: StreamStart) -> Origin:
-        """Report what was lost when the request was sent; return the origin of the response."""
-        self._first_usage = event.usage
-        self._reported += event.diagnostics
-        return Origin(provider=event.provider, model=event.model, protocol=event.protocol)
-
-    def _on_step_finish(self, event: StepFinish) -> None:
-        """Write all that waits for the end of another segment."""
-        for ordered in self._order.end():
-            self._handle(ordered)
-        self.usage = event.usage
-
-    def _on_finish(self, event: Finish) -> None:
-        self._reported += event.diagnostics
-        self.usage = self.usage or event.usage or self._first_usage
-        self._end_response(event)
+    def _end_step(self, event: StepFinish) -> None:
+        """Write what follows the last segment; nothing, unless a front does."""
 
     def _end_response(self, event: Finish) -> None:
         """Write the end of a response, or its failure where that is the reason to stop."""
         raise NotImplementedError
 
+    def _write_failure(self, error: LLMError) -> None:
+        """Write the events of a response that failed."""
+        raise NotImplementedError
+
+    # -- what fronts have in common
+
     def _note_reason(self, place: str, reason: FinishReason) -> None:
         """Report a finish reason of the upstream for which the API has no word at *place*."""
         why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
         self._diagnostics.at(place).noted("finish-reason", why)
-
-    # -- failures
-
-    def _on_error(self, event: ErrorEvent) -> None:
-        self._fail(event.error)
 
     def _fail_by_reason(self, event: Finish) -> None:
         """End a response whose upstream gives an error as its reason to stop."""
@@ -330,10 +324,6 @@ class FrontWriter:
             self.usage = counted
         self._write_failure(error)
         self.ended = True
-
-    def _write_failure(self, error: LLMError) -> None:
-        """Write the events of a response that failed."""
-        raise NotImplementedError
 
 
 @frozen(kw_only=True)

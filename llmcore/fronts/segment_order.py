@@ -45,8 +45,6 @@ _OTHERS: Final[Mapping[type[LLMEvent], str]] = {
     ToolCall: "tool",
 }
 _ENDS: Final = (TextEnd, ReasoningEnd, ToolCall)
-ORDERED: Final = frozenset({*_STARTS, *_OTHERS, ToolResult, File, ProviderEvent})
-"""The types of the events that may have to wait. All others are shown as they come."""
 _DRAWS: Final = "image_generation"
 
 
@@ -74,7 +72,7 @@ class SegmentOrder:
         """The segment whose deltas pass."""
 
     def add(self, event: LLMEvent) -> list[LLMEvent]:
-        """Return what can be shown now that *event* came."""
+        """Return what can be shown now that *event* came. A source never waits."""
         kind = type(event)
         of_segment: Any = event
         if kind in _STARTS:

@@ -6,8 +6,9 @@ are.
 
 In reading order. Requests: `request` (settings), `messages`, `content`, `hosted` (tools that a
 provider ran, both ways), `compaction` (summaries, both ways), `tools`, `client_tools`,
-`tool_changes`. Responses: `response` (the writer), `blocks`, `carrier` (sealed state), `finish`.
-`errors`, `models` (lists and counts), `grammar` (the rules of a stream).
+`tool_changes`. Responses: `response` (the writer: begin and end), `output` (the content
+between them), `blocks`, `carrier` (sealed state), `finish`. `errors`, `models` (lists and counts),
+`grammar` (the rules of a stream).
 """
 
 from typing import Final

@@ -163,6 +163,10 @@ class BlockWriter:
         self._stop({"type": "tool_use", **shown, **block.own})
         return arguments
 
+    def redacted(self, data: str) -> None:
+        """Write a block that only carries *data*."""
+        self.whole({"type": "redacted_thinking", "data": data})
+
     def server_call(self, block: Block) -> None:
         """Write a call of a tool that the provider ran."""
         self.write(_started(self.index, {**block, "input": {}}))

@@ -2,7 +2,8 @@
 
 - the request: `content` (parts), `turns` (messages of the model), `messages`, `tools`; all of it,
   and its settings, in `request`
-- the response: `carrier` (sealed state as a signature), `finish`, `response`
+- the response: `carrier` (sealed state as a signature), `finish`, `output` (its content),
+  `response` (its begin and end)
 - `embeddings`: requests for embeddings, and their responses
 - `errors`: their form; `models`: lists, counts, and how streams are sent; `grammar`: what every
   stream must obey

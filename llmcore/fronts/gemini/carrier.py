@@ -16,8 +16,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from llmcore.fronts.opaque_state import ShownPart
+from llmcore.fronts.response_record import ResponseRecord
+from llmcore.fronts.sealer import as_base64
 from llmcore.protocols.lowering import SKIP_SIGNATURE
 from llmcore.schema.content import ContentPart, TextPart
+from llmcore.schema.events import LLMEvent, TextEnd
 from llmcore.schema.json import NativeObject
 from llmcore.schema.media_sources import decode_base64
 
@@ -39,42 +42,61 @@ def is_signature(value: object) -> bool:
     return value.replace("/", "_") not in _SKIPPING and decoded not in _SKIPPING_BYTES
 
 
-# -- consecutive texts
+# -- what the client does not see
 
 
-class TextRun:
-    """Texts that a client's echo joins into one, with what it does not see between them."""
+class SignatureCarrier:
+    """The parts of one response, and what of them is still to be sealed.
 
-    def __init__(self) -> None:
+    Consecutive texts, which a client's echo joins into one, are sealed as one, with what it does
+    not see between them.
+    """
+
+    def __init__(self, record: ResponseRecord) -> None:
+        self.record = record
         self.pieces: list[str] = []
         """Pieces of the text that is open."""
-        self._parts: list[tuple[ContentPart, str]] = []
+        self._run: list[tuple[ContentPart, str]] = []
 
-    def end_text(self, part: ContentPart | None) -> str:
-        """Add the text of the open segment, which is *part*, and return it."""
+    def end_text(self, event: TextEnd) -> str:
+        """Add the open text, which ends with *event*, and return it."""
         text = "".join(self.pieces)
         self.pieces = []
-        if part is not None:
-            self._parts.append((part, text))
+        if (part := self.record.part_of(event)) is not None:
+            self._run.append((part, text))
         return text
 
-    def hide(self, part: ContentPart) -> None:
-        """Add a part that the client does not see."""
-        self._parts.append((part, ""))
+    def hide(self, event: LLMEvent) -> None:
+        """Add what the client does not see, or does not send back unchanged."""
+        if (part := self.record.part_of(event)) is not None:
+            self._run.append((part, ""))
 
-    def take(self) -> list[ShownPart]:
-        """Return the parts so far, and start again empty."""
-        parts, self._parts = self._parts, []
+    def show(self, part: ContentPart, as_read_by_client: ContentPart) -> None:
+        """Add a part other than text."""
+        self.end_run()
+        self.record.show(part, as_read_by_client)
+
+    def end_run(self) -> None:
+        """Add the consecutive texts so far."""
+        parts, self._run = self._run, []
         seen = [number for number, (_, text) in enumerate(parts) if text]
         first, last = (seen[0], seen[-1] + 1) if seen else (len(parts), len(parts))
-        middle = parts[first:last]
-        text = TextPart("".join(text for _, text in middle))
-        run = [ShownPart(parts=tuple(part for part, _ in middle), as_read_by_client=text)]
-        return [*_hidden(parts[:first]), *(run if middle else ()), *_hidden(parts[last:])]
+        self._add_hidden(parts[:first])
+        if middle := parts[first:last]:
+            text = TextPart("".join(text for _, text in middle))
+            texts = tuple(part for part, _ in middle)
+            self.record.add(ShownPart(parts=texts, as_read_by_client=text))
+        self._add_hidden(parts[last:])
 
+    def _add_hidden(self, parts: Sequence[tuple[ContentPart, str]]) -> None:
+        for part, _ in parts:
+            self.record.show(part)
 
-def _hidden(parts: Sequence[tuple[ContentPart, str]]) -> list[ShownPart]:
-    return [ShownPart(parts=(part,)) for part, _ in parts]
+    def signature(self) -> NativeObject:
+        """Return the signature that carries all that is not sealed yet; empty if all is seen."""
+        if not self.record.needs_opaque_item:
+            return {}
+        return {"thoughtSignature": as_base64(self.record.seal()["encrypted_content"])}
 
 
 def joined_texts(parts: Sequence[NativeObject]) -> list[NativeObject]:

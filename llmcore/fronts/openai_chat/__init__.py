@@ -2,7 +2,8 @@
 
 - the request: `content`, `messages`, `tools`; all of it in `request`, what other APIs' clients
   send in `foreign_forms`
-- the response: `chunks` (the frame), `calls`; all of it in `response`
+- the response: `chunks` (the frame), `calls`, `output` (its content), `response` (its begin and
+  end)
 - `carrier`: thinking, and state that clients cannot see, on its way out and back; a server keeps
   the `sealed_calls` of a writer for clients that drop it, and `Upstream.kept_state` returns them
 - `grammar`: the rules of every stream

@@ -70,9 +70,6 @@ class CallWriter:
         self._legacy = legacy
         self._calls: dict[str, _Call] = {}
 
-    def __len__(self) -> int:
-        return len(self._calls)
-
     def begin(self, event: ToolInputStart, shown_id: str) -> None:
         """Write the head of a call."""
         wraps = event.kind == "custom" and (self._legacy or event.name not in self._custom_tools)

@@ -2,7 +2,8 @@
 
 - the request: `parameters`; its tools in `native_tools`, `tools`; its input in `content`, `calls`,
   `compaction`, `messages`; all of it in `request`
-- the response: `events`, `items`, `output_calls`, `state` (what is kept of it), `response`
+- the response: `events`, `items`, `output_calls`, `state` (what is kept of it), `output` (its
+  content), `response` (its begin and end)
 - `errors`: of references, and of responses; `grammar`: what every stream must obey
 
 A server that keeps responses reads with `request.read` and a `StoredContext`, and stores the

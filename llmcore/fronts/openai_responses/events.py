@@ -14,6 +14,7 @@ from typing import Any, Final
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import Event, NewId, ResponseIdentity
 from llmcore.fronts.openai_forms import service_tier
+from llmcore.fronts.openai_responses.calls import is_of_model
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import Citation
@@ -66,6 +67,13 @@ class EventWriter:
         self.output.append(item)
         self.stored.append(item if stored is None else stored)
         self.index += 1
+
+    def store_state(self) -> bool:
+        """Store the state since the last reasoning with the last item; False if it takes none."""
+        if not self.stored or not is_of_model(self.stored[-1]):
+            return False
+        self.stored[-1] = {**self.stored[-1], **self.record.seal()}
+        return True
 
 
 # -- usage

@@ -59,8 +59,13 @@ class Rewriter:
         if self._rules.closed:
             self._close(ready, result, path)
         elif self._rules.keywords is not None and "required" in result:
-            self._require_known(result, path)
-        return self._finished(result, sentences)
+            _require_known(result, self._diagnostics.at(f"{path}.required"))
+        if sentences:
+            result["description"] = joined(result.get("description"), sentences)
+        if "$ref" in result and len(result) > 1 and self._rules.references_alone:
+            beside = without(result, "$ref", "$defs")
+            return {"anyOf": [{"$ref": result["$ref"]}], **beside}
+        return result
 
     def _too_deep(self, path: str) -> Schema:
         why = f"cut to an object of any shape: deeper than {MAX_DEPTH} levels"
@@ -92,15 +97,9 @@ class Rewriter:
             if "allOf" in schema and self._lacks("allOf"):
                 schema = self._merge_all(schema, path, sentences)
             if "oneOf" in schema and self._lacks("oneOf") and "anyOf" not in schema:
-                schema = self._any_of(schema, path)
+                schema = _any_of(schema, self._diagnostics.at(f"{path}.oneOf"))
             if schema is before:
                 return schema
-
-    def _any_of(self, schema: Schema, path: str) -> Schema:
-        if "discriminator" not in schema:  # a property whose values exclude each other
-            why = "oneOf became anyOf, which lets more than one branch hold"
-            self._diagnostics.at(f"{path}.oneOf").noted("schema-one-of-loosened", why)
-        return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
     def _describe_left(self, unmerged: list[JsonObject], path: str, sentences: list[str]) -> None:
         """Describe what could not be merged into one schema."""
@@ -245,7 +244,7 @@ class Rewriter:
         if self._rules.all_required:
             self._require_all(result, properties, path)
         elif "required" in result:
-            self._require_known(result, path)
+            _require_known(result, self._diagnostics.at(f"{path}.required"))
 
     def _require_all(self, result: Schema, properties: JsonObject, path: str) -> None:
         """Require each property; those that were optional may be null instead."""
@@ -265,25 +264,24 @@ class Rewriter:
         result["properties"] = nullable
         result["required"] = list(properties)
 
-    def _require_known(self, result: Schema, path: str) -> None:
-        """Remove required properties that are not defined."""
-        properties = result.get("properties")
-        known = properties if isinstance(properties, Mapping) else {}
-        required = texts(result["required"])
-        result["required"] = [name for name in required if name in known]
-        if len(required) != len(texts(result["required"])):
-            why = "it names properties that the schema does not describe"
-            self._diagnostics.at(f"{path}.required").dropped("schema-keyword-dropped", why)
 
-    # -- after the walk
+def _any_of(schema: Schema, diagnostics: Diagnostics) -> Schema:
+    """Return *schema* with `anyOf` in place of its `oneOf`."""
+    if "discriminator" not in schema:  # a property whose values exclude each other
+        why = "oneOf became anyOf, which lets more than one branch hold"
+        diagnostics.noted("schema-one-of-loosened", why)
+    return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
-    def _finished(self, result: Schema, sentences: list[str]) -> Schema:
-        if sentences:
-            result["description"] = joined(result.get("description"), sentences)
-        if "$ref" in result and len(result) > 1 and self._rules.references_alone:
-            beside = without(result, "$ref", "$defs")
-            return {"anyOf": [{"$ref": result["$ref"]}], **beside}
-        return result
+
+def _require_known(result: Schema, diagnostics: Diagnostics) -> None:
+    """Remove required properties that are not defined."""
+    properties = result.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    required = texts(result["required"])
+    result["required"] = [name for name in required if name in known]
+    if len(required) != len(texts(result["required"])):
+        why = "it names properties that the schema does not describe"
+        diagnostics.dropped("schema-keyword-dropped", why)
 
 
 def _described_by(words: str, branch: JsonObject) -> Schema:

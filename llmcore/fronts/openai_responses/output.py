@@ -1,0 +1,239 @@
+"""The content of a response, item by item: the open one, and the events that change it.
+
+The state is a private builder that lives as long as one response: texts are joined once, and an
+event of a segment that goes on costs one dict.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from llmcore.fronts.front import Event, ResponseIdentity, Upstream
+from llmcore.fronts.openai_responses.events import EventWriter, Sources
+from llmcore.fronts.openai_responses.items import (
+    MessageItem,
+    OpenItem,
+    ReasoningItem,
+    native_item,
+    show_file,
+    show_native,
+)
+from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
+from llmcore.fronts.openai_responses.request import ReadResponsesRequest
+from llmcore.fronts.output import OutputWriter
+from llmcore.fronts.response_record import ResponseRecord
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.schema.events import (
+    File,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Source,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.messages import Origin
+
+
+class ResponsesOutput(OutputWriter):
+    """Writes the items of one response."""
+
+    def __init__(
+        self, info: ResponseIdentity, request: ReadResponsesRequest, upstream: Upstream
+    ) -> None:
+        super().__init__()
+        self._registry = request.registry
+        self._logprobs = bool(request.request.generation.logprobs)
+        self._policy = upstream.policy
+        self._in_summary = _shows_summary(request, upstream)
+        self._show_state = request.shows_state
+        sealing = self._show_state or request.store
+        self.record = ResponseRecord(info, upstream, sealing=sealing)
+        self.writer = EventWriter(self.events, upstream.new_id, self.record, self.diagnostics)
+        self.sources = Sources()
+        self.same_api = False
+        """Whether the upstream has the same API."""
+        self.item: OpenItem | None = None
+        """The open item."""
+        self._text_start: TextStart | None = None
+        self._input_text = ""
+
+    def begin(self, origin: Origin) -> None:
+        """Keep the origin of the response."""
+        self.record.origin = origin
+        self.same_api = origin.protocol == PROTOCOL_ID
+
+    def end(self, status: str) -> None:
+        """End the open item with *status*, and write the state that is not sealed yet."""
+        self._close_item(status)
+        if not self.record.needs_opaque_item:
+            return
+        # some clients show each reasoning item, also one without text
+        if self._show_state or not self.writer.store_state():
+            self._reasoning()
+            self._close_item()
+
+    def delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
+        """Return the event of more content of the open item."""
+        if not event.text:
+            return []
+        item = self.item
+        if self.order.live != (kind, event.id) or item is None or self._text_start is not None:
+            return None
+        writer = self.writer
+        made: Event | None
+        if kind == "reasoning":
+            if not isinstance(item, ReasoningItem) or not item.open:
+                return None
+            made = item.delta(event)
+        else:
+            made = item.delta(event) if isinstance(item, _TEXT_ITEMS) else None
+        if made is None:
+            return []
+        made["sequence_number"] = writer.sequence
+        writer.sequence += 1
+        return [made]
+
+    # -- items
+
+    def _close_item(self, status: str = "completed") -> None:
+        item, self.item = self.item, None
+        if item is not None:
+            item.close(status)
+
+    def _reasoning(self) -> ReasoningItem:
+        if isinstance(self.item, ReasoningItem):
+            return self.item
+        self._close_item()
+        item = self.item = ReasoningItem(
+            self.writer, in_summary=self._in_summary, show_state=self._show_state
+        )
+        return item
+
+    # -- text
+
+    def _on_text_start(self, event: TextStart) -> None:
+        self._text_start = event  # a part is shown once it has text
+
+    def _on_text_delta(self, event: TextDelta) -> None:
+        start, self._text_start = self._text_start, None
+        if start is not None:
+            native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
+            item = self.item
+            if not isinstance(item, MessageItem) or not item.has(native):
+                self._close_item()
+                item = self.item = MessageItem(self.writer, native, logprobs=self._logprobs)
+            item.start(start)
+        if isinstance(self.item, MessageItem):
+            self.writer.add(self.item.delta(event))
+
+    def _on_text_end(self, event: TextEnd) -> None:
+        if event.citations:
+            self.sources.cite(event.citations)
+        start, self._text_start = self._text_start, None
+        if start is None and isinstance(self.item, MessageItem):
+            self.item.end(event)
+        elif event.provider_metadata:
+            if isinstance(self.item, HostedItem):
+                self._close_item()  # it waited for a result; its parts come first
+            self.record.show(self.record.part_of(event))
+
+    # -- reasoning
+
+    def _on_reasoning_start(self, event: ReasoningStart) -> None:
+        part_type = str_or_none(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part")
+        )
+        item = self._reasoning()
+        if self._policy.reasoning_text == "auto" and part_type is not None:
+            item.place(in_summary=part_type == "summary_text")
+        else:
+            item.place(in_summary=self._in_summary)
+
+    def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
+        item = self._reasoning()
+        item.begin()
+        self.writer.add(item.delta(event))
+
+    def _on_reasoning_end(self, event: ReasoningEnd) -> None:
+        self._reasoning().end(event)
+
+    # -- calls
+
+    def _on_tool_input_start(self, event: ToolInputStart) -> None:
+        self._close_item()
+        if event.provider_executed:
+            self.item = HostedItem(self.writer, self.record.origin.provider)
+            return
+        registered = self._policy.registered_tools
+        self.item = CallItem(event, self._registry, registered, self.writer)
+
+    def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
+        if isinstance(self.item, CallItem):
+            made = self.item.delta(event)
+            if made is not None:
+                self.writer.add(made)
+
+    def _on_tool_input_end(self, event: ToolInputEnd) -> None:
+        self._input_text = event.text
+
+    def _on_tool_call(self, event: ToolCall) -> None:
+        if isinstance(self.item, CallItem):
+            self.item.call(event, self._input_text)
+            self.item = None
+        elif isinstance(self.item, HostedItem):
+            self.item.call(event)
+
+    def _on_tool_result(self, event: ToolResult) -> None:
+        if not event.provider_executed:
+            return
+        native = native_item(event)
+        if native:  # a result that is an item of its own
+            self._close_item()
+            show_native(native, self.record.part_of(event), self.writer)
+        elif isinstance(self.item, HostedItem) and self.item.is_result(event):
+            self.item.result(event)
+            self._close_item()
+        else:
+            self._close_item()
+            self.record.show(self.record.part_of(event))
+
+    # -- events by themselves
+
+    def _on_file(self, event: File) -> None:
+        if isinstance(self.item, HostedItem) and self.item.draws:
+            self.item.file(event)
+            return
+        self._close_item()
+        show_file(event, self.writer)
+
+    def _on_provider_event(self, event: ProviderEvent) -> None:
+        part = self.record.part_of(event)
+        if part is not None:  # else it is a notification
+            self._close_item()
+            native = object_or_empty(event.data) if self.same_api else {}
+            if str_or_none(native.get("type")):
+                show_native(native, part, self.writer)
+            else:
+                self.record.show(part)  # made by another API: it is kept unseen
+
+    def _on_source(self, event: Source) -> None:
+        self.sources.add(event)
+
+
+_TEXT_ITEMS: Final = (MessageItem, CallItem)
+
+
+def _shows_summary(request: ReadResponsesRequest, upstream: Upstream) -> bool:
+    """Return whether reasoning is shown in the summary of its items, and not in their content."""
+    if upstream.policy.reasoning_text != "auto":
+        return upstream.policy.reasoning_text == "summary"
+    reasoning = request.request.reasoning
+    return reasoning is not None and reasoning.summary not in (None, "none")
