@@ -153,27 +153,16 @@ class Accumulator:
     def _segment_end(self, event: TextEnd | ReasoningEnd | ToolCall) -> None:
         self._slots[_KIND_OF[type(event)], event.id] = part_of(event)
 
-    def _whole_part(self, event: ToolResult | ProviderEvent) -> None:
-        part = part_of(event)
-        if part is not None:
-            self._append(part)
-
-    def _file(self, event: File) -> None:
+    def _whole_part(self, event: ToolResult | ProviderEvent | File) -> None:
         part = part_of(event, None if self._start is None else self._start.provider or None)
         if part is not None:
-            self._append(part)
-            return
-        self._diagnostics.append(
-            Diagnostic(
-                "file-without-content",
-                f"files[{event.id}]",
-                action="dropped",
-                message="a generated file has neither data nor an absolute URL nor a file id",
+            self._slots["part", len(self._slots)] = part
+        elif isinstance(event, File):
+            why = "a generated file has neither data nor an absolute URL nor a file id"
+            place = f"files[{event.id}]"
+            self._diagnostics.append(
+                Diagnostic("file-without-content", place, action="dropped", message=why)
             )
-        )
-
-    def _append(self, part: ContentPart) -> None:
-        self._slots["part", len(self._slots)] = part
 
     # -- stream and steps
 
@@ -224,7 +213,7 @@ class Accumulator:
         **dict.fromkeys((TextEnd, ReasoningEnd, ToolCall), _segment_end),
         ToolResult: _whole_part,
         Source: _source,
-        File: _file,
+        File: _whole_part,
         ProviderEvent: _whole_part,
         StreamStart: _stream_start,
         StepStart: _step_start,
@@ -275,7 +264,11 @@ class Accumulator:
         diagnostics: list[Diagnostic] = []
         for key, slot in self._slots.items():
             if isinstance(slot, list):
-                self._add_unfinished(key, "".join(slot), parts, diagnostics)
+                unfinished = _unfinished(self._starts[key], "".join(slot))
+                if isinstance(unfinished, Diagnostic):
+                    diagnostics.append(unfinished)
+                else:
+                    parts.append(unfinished)
             elif slot is not None:
                 parts.append(slot)
         return parts, diagnostics
@@ -300,28 +293,21 @@ class Accumulator:
         estimate = evolve(estimate, estimated=True)
         return estimate if self._earlier_usage is None else self._earlier_usage + estimate
 
-    def _add_unfinished(
-        self,
-        key: tuple[str, str | int],
-        text: str,
-        parts: list[ContentPart],
-        diagnostics: list[Diagnostic],
-    ) -> None:
-        """Add the text of an open segment; an incomplete tool call is only reported."""
-        match self._starts[key]:
-            case ReasoningStart():
-                parts.append(ReasoningPart(text))
-            case TextStart(refusal=refusal):
-                parts.append(RefusalPart(text) if refusal else TextPart(text))
-            case ToolInputStart(id=id_, name=name):
-                diagnostics.append(
-                    Diagnostic(
-                        "incomplete-tool-call",
-                        f"tool_calls[{id_}]",
-                        action="dropped",
-                        message=f"the stream ended within a call of {name}: {text}",
-                    )
-                )
+
+def _unfinished(
+    start: TextStart | ReasoningStart | ToolInputStart, text: str
+) -> ContentPart | Diagnostic:
+    """Return an open segment as a part; an incomplete tool call is only reported."""
+    match start:
+        case ReasoningStart():
+            return ReasoningPart(text)
+        case TextStart(refusal=refusal):
+            return RefusalPart(text) if refusal else TextPart(text)
+        case ToolInputStart(id=id_, name=name):
+            why = f"the stream ended within a call of {name}: {text}"
+            return Diagnostic(
+                "incomplete-tool-call", f"tool_calls[{id_}]", action="dropped", message=why
+            )
 
 
 @lru_cache(maxsize=64)

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Final, TypeAlias, get_args
 from attrs import define, field
 
 from llmcore.schema.changed import changed
-from llmcore.schema.content import TokenLogprob, ToolCallKind
+from llmcore.schema.content import TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -98,6 +98,26 @@ class _Open:
         if whole is not text and whole.count("\ufffd") > text.count("\ufffd"):
             self.is_repaired = True
         return whole
+
+    def join(self, given: str, diagnostics: list[Diagnostic]) -> tuple[str, str]:
+        """Return the complete text of the segment, and the end of it that was in no delta.
+
+        *given* is the text of its end event, which takes precedence if not empty.
+        """
+        streamed = "".join(self.chunks)
+        complete = self.whole(given) or streamed + self.whole(self.half)
+        if self.is_repaired:
+            why = "halves of surrogate pairs without the other were read as U+FFFD"
+            diagnostics.append(
+                Diagnostic(LONE_SURROGATES_REPLACED, self.place, action="changed", message=why)
+            )
+        if complete.startswith(streamed):
+            return complete, complete[len(streamed) :]
+        why = "the segment's final text differs from its deltas; the final text is kept"
+        diagnostics.append(
+            Diagnostic(SEGMENT_TEXT_CHANGED, self.place, action="changed", message=why)
+        )
+        return complete, ""
 
 
 class SegmentFold:
@@ -178,11 +198,9 @@ class SegmentFold:
         self._reasoning = 0
         return (event,)
 
-    def _start_text(self, event: TextStart) -> Sequence[LLMEvent]:
-        return self._begin(event, "text", f"text[{event.id}]")
-
-    def _start_reasoning(self, event: ReasoningStart) -> Sequence[LLMEvent]:
-        return self._begin(event, "reasoning", f"reasoning[{event.id}]")
+    def _start_visible(self, event: TextStart | ReasoningStart) -> Sequence[LLMEvent]:
+        kind = "text" if isinstance(event, TextStart) else "reasoning"
+        return self._begin(event, kind, f"{kind}[{event.id}]")
 
     def _start_tool(self, event: ToolInputStart) -> Sequence[LLMEvent]:
         if event.provider_executed:
@@ -212,7 +230,7 @@ class SegmentFold:
         opened = self._close("text", event.id)
         if opened is None:
             return self._misplaced(event)
-        text, rest = self._join(opened, event.text)
+        text, rest = opened.join(event.text, self._diagnostics)
         completed = changed(
             event,
             text=text,
@@ -227,7 +245,7 @@ class SegmentFold:
         opened = self._close("reasoning", event.id)
         if opened is None:
             return self._misplaced(event)
-        text, rest = self._join(opened, event.text)
+        text, rest = opened.join(event.text, self._diagnostics)
         self._reasoning += len(text)
         completed = changed(event, text=text)
         return (ReasoningDelta(event.id, rest), completed) if rest else (completed,)
@@ -238,11 +256,11 @@ class SegmentFold:
         if opened is None or not isinstance(opened.start, ToolInputStart):
             return self._misplaced(event)
         start = opened.start
-        text, rest = self._join(opened, event.text)
+        text, rest = opened.join(event.text, self._diagnostics)
         call = ToolCall(
             event.id,
             start.name,
-            self._arguments(opened.place, start.name, text, start.kind),
+            _arguments(opened.place, start, text, self._diagnostics),
             kind=start.kind,
             provider_executed=start.provider_executed,
             provider_metadata=event.provider_metadata,
@@ -293,51 +311,6 @@ class SegmentFold:
             tokens = min(tokens, usage.output_tokens)
         return changed(usage, reasoning_tokens=tokens, reasoning_estimated=True)
 
-    # -- values of segments
-
-    def _join(self, opened: _Open, given: str) -> tuple[str, str]:
-        """Return the complete text of a segment, and the end of it that was in no delta.
-
-        *given* is the text of its end event, which takes precedence if not empty.
-        """
-        streamed = "".join(opened.chunks)
-        complete = opened.whole(given) or streamed + opened.whole(opened.half)
-        if opened.is_repaired:
-            self._diagnostics.append(
-                Diagnostic(
-                    LONE_SURROGATES_REPLACED,
-                    opened.place,
-                    action="changed",
-                    message="halves of surrogate pairs without the other were read as U+FFFD",
-                )
-            )
-        if complete.startswith(streamed):
-            return complete, complete[len(streamed) :]
-        self._diagnostics.append(
-            Diagnostic(
-                SEGMENT_TEXT_CHANGED,
-                opened.place,
-                action="changed",
-                message="the segment's final text differs from its deltas; the final text is kept",
-            )
-        )
-        return complete, ""
-
-    def _arguments(self, place: str, name: str, text: str, kind: ToolCallKind) -> JsonValue:
-        if kind == "custom":
-            return text
-        arguments, problem = parse_arguments(text)
-        if problem is not None:
-            self._diagnostics.append(
-                Diagnostic(
-                    "invalid-tool-arguments",
-                    f"{place}.arguments",
-                    action="noted",
-                    message=f"the arguments of {name} are {problem}; kept as the raw string",
-                )
-            )
-        return arguments
-
     def _misplaced(self, event: LLMEvent) -> Sequence[LLMEvent]:
         """End the stream: continuing would lose text, or add it to another segment."""
         id_ = getattr(event, "id", "")
@@ -354,8 +327,8 @@ class SegmentFold:
         ReasoningDelta: _delta,
         ToolInputDelta: _delta,
         StepStart: _start_step,
-        TextStart: _start_text,
-        ReasoningStart: _start_reasoning,
+        TextStart: _start_visible,
+        ReasoningStart: _start_visible,
         ToolInputStart: _start_tool,
         TextEnd: _end_text,
         ReasoningEnd: _end_reasoning,
@@ -367,6 +340,21 @@ class SegmentFold:
 
 
 _DISCARD_ALL: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), lambda _fold, _event: ())
+
+
+def _arguments(
+    place: str, start: ToolInputStart, text: str, diagnostics: list[Diagnostic]
+) -> JsonValue:
+    """Return the arguments of a call: *text* parsed, or as it is where it is not JSON."""
+    if start.kind == "custom":
+        return text
+    arguments, problem = parse_arguments(text)
+    if problem is not None:
+        why = f"the arguments of {start.name} are {problem}; kept as the raw string"
+        diagnostics.append(
+            Diagnostic("invalid-tool-arguments", f"{place}.arguments", action="noted", message=why)
+        )
+    return arguments
 
 
 def _with_whole_characters(opened: _Open, event: DeltaEvent) -> Sequence[LLMEvent]:

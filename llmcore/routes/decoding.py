@@ -188,18 +188,13 @@ class ResponseDecoder:
             events = self._read(frames) if native is None else self._read_raw(frames, native)
         except LLMError as error:
             return self.fail(error)
-        if not self.ended and self._last is None and self._is_plain_text():
+        if not self.ended and self._last is None and _is_plain_text(self._head, self._framing):
             events += self.fail(_unreadable(self._head, ValueError("there are no events")))
         if not self.ended:
             events += self._halted()
         if not self.ended:
             events += self.fail(StreamError("the stream ended before the response was complete"))
         return events
-
-    def _is_plain_text(self) -> bool:
-        """Return whether the body begins with something else than server-sent events."""
-        is_text = self._head.strip() != b"" and not _ANY_SSE_FIELD.search(self._head)
-        return is_text and self._framing.id == "sse"
 
     def _begin(self) -> None:
         self._frames = self._framing.new_decoder()
@@ -372,38 +367,17 @@ class ResponseDecoder:
     def _filled(self, event: LLMEvent) -> LLMEvent:
         """Return *event* with the facts of the request and the response that belong to it."""
         if isinstance(event, StreamStart):
-            return self._with_context(event)
+            return _with_context(event, self._context)
         if isinstance(event, ToolInputStart | ToolCall):
-            return self._with_own_name(event) if self._tool_names else event
+            name = None if event.provider_executed else self._tool_names.get(event.name)
+            return event if name is None else changed(event, name=name)
         if self._context.service_tier and isinstance(event, StepFinish | Finish):
-            event = self._with_tier(event)
+            event = _with_tier(event, self._context.service_tier)
         if self._was_replaced and isinstance(event, Finish):
             event = changed(event, diagnostics=(*event.diagnostics, _REPLACED))
         if self._native and isinstance(event, Finish) and event.raw is None:
             event = changed(event, raw=self._native)
         return event
-
-    def _with_own_name(self, event: ToolInputStart | ToolCall) -> ToolInputStart | ToolCall:
-        """Return *event* with the name that the caller gave the tool."""
-        name = self._tool_names.get(event.name)
-        return event if name is None or event.provider_executed else changed(event, name=name)
-
-    def _with_tier(self, event: StepFinish | Finish) -> StepFinish | Finish:
-        if event.usage is None or event.usage.service_tier is not None:
-            return event
-        usage = changed(event.usage, service_tier=served_tier(self._context.service_tier))
-        return changed(event, usage=usage)
-
-    def _with_context(self, start: StreamStart) -> StreamStart:
-        context = self._context
-        if not (context.diagnostics or context.rate_limit or context.request_id):
-            return start
-        return changed(
-            start,
-            diagnostics=(*context.diagnostics, *start.diagnostics),
-            rate_limit=start.rate_limit or context.rate_limit,
-            request_id=start.request_id or context.request_id,
-        )
 
     def _fill_error(self, error: LLMError) -> None:
         if error.provider is None:
@@ -420,10 +394,32 @@ class ResponseDecoder:
             error.partial = evolve(partial, provider_metadata=metadata)
 
 
+def _with_context(start: StreamStart, context: ResponseContext) -> StreamStart:
+    if not (context.diagnostics or context.rate_limit or context.request_id):
+        return start
+    return changed(
+        start,
+        diagnostics=(*context.diagnostics, *start.diagnostics),
+        rate_limit=start.rate_limit or context.rate_limit,
+        request_id=start.request_id or context.request_id,
+    )
+
+
+def _with_tier(event: StepFinish | Finish, tier: str) -> StepFinish | Finish:
+    if event.usage is None or event.usage.service_tier is not None:
+        return event
+    return changed(event, usage=changed(event.usage, service_tier=served_tier(tier)))
+
+
 _SSE_FIELD: Final = re.compile(rb"\A\s*(?:data|event|id)?:|\n\r?\ndata: ?\[DONE\]\s*\Z")
 
 _ANY_SSE_FIELD: Final = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
 _JSON_LINES: Final = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
+
+
+def _is_plain_text(head: bytes, framing: Framing) -> bool:
+    """Return whether a body begins with something else than server-sent events."""
+    return framing.id == "sse" and head.strip() != b"" and not _ANY_SSE_FIELD.search(head)
 
 
 def _unreadable(data: bytes, error: Exception) -> StreamError:
