@@ -17,6 +17,7 @@ client sees none, and keys where it does. Reading a response back follows the re
 
 import base64
 import hashlib
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -138,6 +139,7 @@ def _without_data(part: ContentPart) -> JsonValue:
 
 
 _UNNAMED_CALL: Final = "call:"
+_INTEGRAL: Final = re.compile(rb"(?<=\d)\.0\b")
 """The key of a call that has no id, with which the keys of all calls begin."""
 _TEXTS: Final = ("TextPart:", "RefusalPart:")
 """How the keys of texts begin."""
@@ -153,8 +155,11 @@ def part_key(part: ContentPart) -> str:
 
 
 def call_key(call: ToolCallPart) -> str:
-    """Return what a call's state is kept by: some servers give every conversation the same ids."""
-    said = json.dumps([call.name, call.arguments])
+    """Return what a call's state is kept by: some servers give every conversation the same ids.
+
+    Clients in JavaScript write 1.0 as 1.
+    """
+    said = _INTEGRAL.sub(b"", json.dumps([call.name, call.arguments]))
     digest = hashlib.blake2b(said, digest_size=9).digest()
     return f"{call.id}:{base64.urlsafe_b64encode(digest).decode()}"
 

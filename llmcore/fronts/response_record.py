@@ -1,6 +1,6 @@
 """The parts of one response: what the client sees of them, and what is sealed for it to carry."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from attrs import evolve
@@ -97,13 +97,13 @@ class ResponseRecord:
             texts=texts,
         )
 
-    def sealed_calls(self, key: Callable[[ToolCallPart], str] = call_key) -> Mapping[str, str]:
-        """Return the state of the whole response by the *key* of each call, for a server.
+    def sealed_calls(self) -> Mapping[str, str]:
+        """Return the state of the whole response by the `call_key` of each call, for a server.
 
         Empty if the calls and texts that the client sends back are all of the response.
         """
         seen = (shown.as_read_by_client for shown in self.shown)
-        calls = [key(part) for part in seen if isinstance(part, ToolCallPart)]
+        calls = [call_key(part) for part in seen if isinstance(part, ToolCallPart)]
         if not calls or not any(map(needs_state, self.shown)):
             return {}
         return dict.fromkeys(calls, self.sealed_from(0, texts=True))

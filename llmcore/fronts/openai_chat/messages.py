@@ -20,7 +20,7 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.opaque_state import KeptState
+from llmcore.fronts.opaque_state import KeptState, call_key
 from llmcore.fronts.openai_chat.carrier import StateReader, is_sealed, seals_in, thought_signature
 from llmcore.fronts.openai_chat.content import (
     read_annotations,
@@ -373,7 +373,7 @@ def _sealed(message: Message, kept_state: KeptState) -> str | None:
     """Return the state of the response that *message* is a part of."""
     if not _is_bare(message):
         return None
-    kept = (kept_state(call.id) for call in message.tool_calls)
+    kept = (kept_state(call_key(call)) for call in message.tool_calls)
     return next((text for text in kept if text is not None), None)
 
 

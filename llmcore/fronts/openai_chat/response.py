@@ -41,11 +41,8 @@ class ChatWriter(FrontWriter):
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the response by the id of each of its calls, for a server to keep.
-
-        Clients that drop what they do not know send the ids back and not the state.
-        """
-        return self._output.record.sealed_calls(key=lambda call: call.id)
+        """The state of the whole response: some clients drop the fields that carry it."""
+        return self._output.record.sealed_calls()
 
     def whole(self) -> JsonObject:
         """Return the completion, once the response has ended without an error."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.fronts.opaque_state import KeptState
+from llmcore.fronts.opaque_state import KeptState, call_key
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.content import (
@@ -559,11 +559,47 @@ def test_state_that_a_server_kept_by_the_ids_of_calls_is_restored() -> None:
     made = answer()
     kept = dict(made.writer.sealed_calls)
     lost = (Message.user("Hello"), bare(made))
-    assert kept.keys() == {"c1", "c2"}
+    assert kept.keys() == set(map(call_key, made_calls(made)))
 
     for one, sealed in kept.items():
         found = restored(lost, {one: sealed}.get)
         assert found == (lost[0], echoed(made))
+
+
+def test_calls_of_two_responses_with_the_same_id_have_each_its_own_state() -> None:
+    """Some servers number the calls of each response from the start."""
+    cities = ("Paris", "Rome")
+    made = [
+        Written(
+            stream(
+                thought(f"Look at {city}."),
+                call("weather", json.dumps({"city": city}), id="call_0"),
+                reason="tool_calls",
+            )
+        )
+        for city in cities
+    ]
+    kept = {key: sealed for one in made for key, sealed in one.writer.sealed_calls.items()}
+    result = Message.tool("call_0", "7 degrees", name="weather")
+    sent = (bare(made[0]), result, bare(made[1]), result)
+
+    found = restored(sent, kept.get)
+
+    assert [message.reasoning for message in found if message.role == "assistant"] == [
+        f"Look at {city}." for city in cities
+    ]
+    assert [message.tool_calls for message in found] == [message.tool_calls for message in sent]
+
+
+def test_kept_state_is_found_where_a_client_wrote_the_arguments_anew() -> None:
+    """JSON of JavaScript has neither spaces nor integral fractions."""
+    arguments = '{"days": 2.0, "names": ["v1.0"]}'
+    made = Written(stream(thought("Hm."), call("f", arguments, id="c"), reason="tool_calls"))
+    rewritten = ToolCallPart("c", "f", {"days": 2, "names": ["v1.0"]})
+
+    (found,) = restored((Message.assistant(rewritten),), made.writer.sealed_calls.get)
+
+    assert found.reasoning == "Hm."
 
 
 def test_a_response_that_comes_back_in_pieces_becomes_one_message_before_its_results() -> None:
@@ -688,7 +724,7 @@ def test_state_that_is_not_kept_any_more_changes_nothing() -> None:
     message = bare(answer())
 
     for kept, reported in ((None, []), ("ob1.AAAA", [("opaque-data-dropped", "messages[0]")])):
-        made = read({"messages": [native]}, kept_state=dict.fromkeys(("c1", "c2"), kept).get)
+        made = read({"messages": [native]}, kept_state=lambda _key, kept=kept: kept)
         assert made.request.messages == (message,)
         assert codes(made) == reported
 
