@@ -139,7 +139,7 @@ def _without_data(part: ContentPart) -> JsonValue:
 
 
 _UNNAMED_CALL: Final = "call:"
-_INTEGRAL: Final = re.compile(rb"(?<=\d)\.0\b")
+_INTEGRAL: Final = re.compile(rb"\.0\b")
 """The key of a call that has no id, with which the keys of all calls begin."""
 _TEXTS: Final = ("TextPart:", "RefusalPart:")
 """How the keys of texts begin."""

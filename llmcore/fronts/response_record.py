@@ -102,8 +102,8 @@ class ResponseRecord:
 
         Empty if the calls and texts that the client sends back are all of the response.
         """
+        if not any(map(needs_state, self.shown)):
+            return {}
         seen = (shown.as_read_by_client for shown in self.shown)
         calls = [call_key(part) for part in seen if isinstance(part, ToolCallPart)]
-        if not calls or not any(map(needs_state, self.shown)):
-            return {}
-        return dict.fromkeys(calls, self.sealed_from(0, texts=True))
+        return dict.fromkeys(calls, self.sealed_from(0, texts=True)) if calls else {}

@@ -69,7 +69,6 @@ class MessagesOutput(OutputWriter):
         """Ids of calls by those of the upstream."""
         self._hosted: dict[str, Block] = {}
         self.pages = FoundPages()
-        """Whether one of the texts is a refusal."""
 
     def begin(self, origin: Origin) -> None:
         """Keep the origin of the response."""
