@@ -24,8 +24,8 @@ from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
     ProviderMetadata,
+    encodes,
     is_text,
-    parse_arguments,
     plain_json,
     plain_metadata,
     tool_arguments,
@@ -280,14 +280,6 @@ class DocumentPart(_Media):
     """Whether responses should cite it, where the provider supports citations."""
 
 
-def _encodes(raw: str, arguments: JsonValue) -> bool:
-    """Return whether *raw* is JSON text of *arguments*; 1 and 1.0 differ."""
-    parsed = parse_arguments(raw, strict=True)[0]
-    if json.dumps(parsed) == json.dumps(arguments):  # nearly always, and cheaper than sorted keys
-        return True
-    return json.canonical(parsed) == json.canonical(arguments)
-
-
 @with_call_hints(args="arguments", input="arguments")
 @for_pydantic
 @frozen
@@ -318,7 +310,7 @@ class ToolCallPart:
             and not self.arguments.strip()
         ):
             object.__setattr__(self, "arguments", {})  # no arguments, as some servers write them
-        if self.raw_arguments is not None and not _encodes(self.raw_arguments, self.arguments):
+        if self.raw_arguments is not None and not encodes(self.raw_arguments, self.arguments):
             object.__setattr__(self, "raw_arguments", None)
 
     @property
@@ -334,7 +326,7 @@ class ToolCallPart:
         """Whether the arguments have the type of the tool's kind: an object, or a string."""
         if self.kind == "custom":
             return isinstance(self.arguments, str)
-        return isinstance(self.arguments, Mapping)
+        return type(self.arguments) is dict or isinstance(self.arguments, Mapping)
 
 
 @with_call_hints()
@@ -369,6 +361,8 @@ ToolOutputPart: TypeAlias = Union[TextPart, ImagePart, AudioPart, DocumentPart, 
 
 def tool_output(value: object) -> "JsonValue | tuple[ToolOutputPart, ...]":
     """Return parts as a tuple, anything else as plain JSON; InvalidRequestError for a mixture."""
+    if type(value) is str:
+        return value
     if isinstance(value, _OUTPUT_PARTS):
         return (value,)
     if isinstance(value, list | tuple) and any(isinstance(item, _OUTPUT_PARTS) for item in value):
@@ -483,8 +477,10 @@ def cached(part: ContentPart | str, *, ttl: CacheTtl = "5m") -> ContentPart:
 
 def uncached(part: ContentPart) -> ContentPart:
     """Return *part* without the mark of `cached`."""
+    if _CACHE_KEY not in part.provider_metadata:
+        return part
     kept = {key: data for key, data in part.provider_metadata.items() if key != _CACHE_KEY}
-    return part if kept == part.provider_metadata else evolve(part, provider_metadata=kept)
+    return evolve(part, provider_metadata=kept)
 
 
 def cache_ttl(part: object) -> CacheTtl | None:

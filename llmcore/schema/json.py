@@ -181,8 +181,11 @@ def dumps_whole(value: JsonValue) -> tuple[bytes, JsonValue | None]:
 
     With it, the changed value; None if there was no lone surrogate.
     """
-    data = dumps(value)
-    if rb"\ud" not in data:  # as `dumps` writes surrogates
+    try:
+        return orjson.dumps(value), None  # which rejects surrogates
+    except TypeError:
+        data = dumps(value)
+    if rb"\ud" not in data:
         return data, None
     read = loads(data)  # in which pairs are joined
     whole = _with_whole_texts(read)
@@ -206,6 +209,8 @@ def plain_json(value: object, where: str = "value") -> JsonValue:
     Raises InvalidRequestError, naming the path, for values that JSON cannot represent and for
     nesting deeper than MAX_DEPTH.
     """
+    if _is_flat(value):  # as the arguments of most calls are
+        return cast("dict[str, JsonValue]", value).copy()
     copy = _written_and_read(value) if type(value) is dict or type(value) is list else None
     return _plain(value, where, MAX_DEPTH) if copy is None else copy
 
@@ -469,6 +474,17 @@ def parse_arguments(text: str, *, strict: bool = False) -> tuple[JsonValue, str 
         if problem is None and isinstance(inner, dict):
             return inner, None
     return text, f"a JSON {type(value).__name__}, not an object"
+
+
+def encodes(raw: str, arguments: JsonValue) -> bool:
+    """Return whether *raw* is JSON text of *arguments*; 1 and 1.0 differ."""
+    written = dumps(arguments)
+    if written == raw.encode("utf-8", "surrogatepass"):  # as many servers write them
+        return True
+    parsed = parse_arguments(raw, strict=True)[0]
+    if dumps(parsed) == written:  # nearly always, and cheaper than sorted keys
+        return True
+    return canonical(parsed) == canonical(arguments)
 
 
 def _object_with_line_breaks(text: str) -> dict[str, JsonValue] | None:

@@ -1,7 +1,7 @@
 """Messages: a role and its content."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, TypeAlias, Union, get_args
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, Union, get_args
 
 from attrs import field
 
@@ -35,6 +35,12 @@ _ROLES: tuple[Role, ...] = get_args(Role)
 _ASSISTANT_ONLY = (ToolCallPart, ReasoningPart, RefusalPart)
 _PART_TYPES = frozenset(PARTS)
 _OF_ANY_ROLE = _PART_TYPES - {*_ASSISTANT_ONLY, ToolResultPart}
+_USUAL: Final[Mapping[Role, frozenset[type[ContentPart]]]] = {
+    **dict.fromkeys(_ROLES, _OF_ANY_ROLE),
+    "assistant": _PART_TYPES - {ToolResultPart},
+    "tool": _OF_ANY_ROLE | {ToolResultPart},
+}
+"""The parts that the messages of each role can have, whatever is in them."""
 
 
 @with_call_hints()
@@ -111,7 +117,7 @@ class Message(metaclass=Hinted):
     def __attrs_post_init__(self) -> None:
         if self.role not in _ROLES:
             raise InvalidRequestError(f"role {self.role!r} is not one of {', '.join(_ROLES)}")
-        if _OF_ANY_ROLE.issuperset(map(type, self.content)):
+        if _USUAL[self.role].issuperset(map(type, self.content)):
             return
         for part in self.content:
             if not _allowed(self.role, part):

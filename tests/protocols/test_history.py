@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from attrs import evolve
@@ -1069,6 +1070,19 @@ def test_a_longer_history_keeps_its_repaired_prefix(
 
         assert late.messages[: len(early.messages)] == early.messages, name
         assert late.system == early.system, name
+
+
+@given(history=histories())
+def test_messages_that_are_in_order_are_sent_as_by_the_way_of_all_others(
+    history: list[Message],
+) -> None:
+    """The usual conversation is not taken apart, which makes no difference but that of time."""
+    for name, policy in POLICIES.items():
+        repaired = attempt(history, policy)
+        with patch("llmcore.protocols.history.repair.is_in_order", return_value=False):
+            assert repair(history, policy) == repaired, name
+            again = repair(repaired.messages, policy)
+        assert repair(repaired.messages, policy) == again, name
 
 
 @given(history=histories())

@@ -165,6 +165,8 @@ class Draft(msgspec.Struct, eq=False):
     index: int
     role: Role
     parts: list[Placed]
+    is_whole: bool = False
+    """Whether `parts` are known to be all that the message has."""
 
     @property
     def path(self) -> str:
@@ -176,7 +178,7 @@ def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diag
     """Return *message* without what the target of *policy* cannot read."""
     parts = [((index, number), part) for number, part in enumerate(message.content)]
     if _is_plain(message, policy):
-        return Draft(message, index, message.role, parts)
+        return Draft(message, index, message.role, parts, is_whole=True)
     if message.role == "assistant":
         parts = [entry for entry in parts if _is_kept_file(entry, policy, diagnostics)]
     else:
@@ -203,7 +205,7 @@ def _is_plain(message: Message, policy: HistoryPolicy) -> bool:
         return False
     for part in message.content:
         if isinstance(part, TextPart):
-            plain = bool(part.text[:1].strip()) and not part.citations
+            plain = bool(part.text[:1].strip() or part.text.strip()) and not part.citations
         elif isinstance(part, ToolResultPart):
             plain = type(part.content) is str and not part.provider_executed
         else:

@@ -2,12 +2,19 @@
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
 
 from attrs import define, evolve
 
 from llmcore.protocols.history.clean import Draft, HistoryPolicy, Place, path_of
 from llmcore.protocols.tools import shown, synthetic_call_id
-from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart, uncached
+from llmcore.schema.content import (
+    ContentPart,
+    ReasoningPart,
+    ToolCallPart,
+    ToolResultPart,
+    uncached,
+)
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
@@ -32,6 +39,57 @@ PairedResults = dict[Place, PairedResult]
 def is_open_call(part: ContentPart) -> bool:
     """Return whether *part* is a call that a tool message must answer."""
     return isinstance(part, ToolCallPart) and not part.provider_executed
+
+
+# -- the usual conversation, in which all is in its place
+
+
+def is_in_order(drafts: list[Draft], policy: HistoryPolicy) -> bool:
+    """Return whether each message of *drafts* can be sent where it is, and calls keep their ids.
+
+    Each call then has its result next, in call order, and an id of its own that the target takes.
+    """
+    waiting: list[ToolCallPart] = []
+    ids: set[str] = set()
+    before = ""
+    for draft in drafts:
+        role = draft.role
+        if role == "tool":
+            count = len(waiting) if policy.alternate else 1
+            if not _are_results(draft, waiting[:count], policy):
+                return False
+            del waiting[:count]
+        elif waiting or not draft.parts or (policy.alternate and _SIDES.get(before) == role):
+            return False
+        elif role == "assistant":
+            if not policy.reasoning_may_end_turn and isinstance(draft.parts[-1][1], ReasoningPart):
+                return False
+            for _, part in draft.parts:
+                if not isinstance(part, ToolCallPart):
+                    continue
+                if not part.provider_executed:
+                    if part.id in ids or not (part.id and policy.call_ids.allows(part.id)):
+                        return False
+                    waiting.append(part)
+                ids.add(part.id)
+        before = role
+    return not waiting
+
+
+_SIDES: Final = {"assistant": "assistant", "tool": "user", "user": "user"}
+
+
+def _are_results(draft: Draft, calls: list[ToolCallPart], policy: HistoryPolicy) -> bool:
+    """Return whether *draft* has the results of *calls*, and nothing else."""
+    if not calls or len(draft.parts) != len(calls):
+        return False
+    for call, (_, part) in zip(calls, draft.parts, strict=True):
+        if not isinstance(part, ToolResultPart) or part.tool_call_id != call.id:
+            return False
+        is_named = part.name == call.name or (part.name is None and not policy.name_results)
+        if not is_named or part.kind != call.kind:
+            return False
+    return True
 
 
 # -- results find their calls

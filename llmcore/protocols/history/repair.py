@@ -12,6 +12,7 @@ from llmcore.protocols.history.clean import Draft, HistoryPolicy, Place, Placed,
 from llmcore.protocols.history.pair_calls import (
     PairedResult,
     PairedResults,
+    is_in_order,
     match,
     results_of,
     settle,
@@ -195,6 +196,21 @@ def arrange(
     return _started_by_user(messages, diagnostics) if policy.starts_with_user else messages
 
 
+def _as_they_are(
+    drafts: list[Draft], policy: HistoryPolicy, diagnostics: Diagnostics
+) -> list[Arranged]:
+    """Return *drafts*, which are in order, as messages."""
+    messages = [
+        Arranged(draft.path, draft.message, None)
+        if draft.is_whole and draft.role == draft.message.role
+        else _message(
+            [Unit(draft.role, draft.parts, draft.path, [draft.message])], policy, diagnostics
+        )
+        for draft in drafts
+    ]
+    return _started_by_user(messages, diagnostics) if policy.starts_with_user else messages
+
+
 def _joins(group: list[Unit], unit: Unit, policy: HistoryPolicy) -> bool:
     return policy.alternate and unit.side in ("user", "assistant") and group[0].side == unit.side
 
@@ -354,9 +370,12 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     drafts = [clean(message, index, policy, diagnostics) for index, message in enumerate(messages)]
     system = place_instructions(drafts, policy, diagnostics)
     drafts = [draft for draft in drafts if draft.parts or draft.role == "user"]
-    results = match(drafts, policy, diagnostics)
-    settle(drafts, results, policy, diagnostics)
-    arranged = arrange(units_of(drafts, results, policy), policy, diagnostics)
+    if is_in_order(drafts, policy):  # nearly always
+        arranged = _as_they_are(drafts, policy, diagnostics)
+    else:
+        results = match(drafts, policy, diagnostics)
+        settle(drafts, results, policy, diagnostics)
+        arranged = arrange(units_of(drafts, results, policy), policy, diagnostics)
     if messages and not arranged and not policy.continues_stored:
         why = "nothing of the conversation can be sent, and one message at least is needed"
         diagnostics.at("messages[0]").added("first-message-added", why)

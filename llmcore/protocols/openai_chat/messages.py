@@ -18,16 +18,20 @@ from llmcore.protocols.history import (
     repair,
 )
 from llmcore.protocols.history.repair import EARLIER_MESSAGES, EMPTY_MESSAGE
-from llmcore.protocols.lowering import SKIP_SIGNATURE, omitted_block, result_text
+from llmcore.protocols.lowering import omitted_block, result_text
 from llmcore.protocols.openai_chat.models import ChatDialect, ReasoningReplay
-from llmcore.protocols.openai_chat.names import (
-    METADATA_KEY,
-    PROTOCOL_ID,
-    REASONING_FIELDS,
-    proof_in,
-    rejoin_details,
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, proof_in, rejoin_details
+from llmcore.protocols.openai_chat.parts import (
+    content_of,
+    function_call,
+    holds_reasoning,
+    is_of_message,
+    is_plain_call,
+    lower_part,
+    reasoning_field_of,
+    signed_call,
+    thinks_beside_blocks,
 )
-from llmcore.protocols.openai_chat.parts import content_of, lower_part
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -219,8 +223,8 @@ def _lower_assistant(
 
     Chat has one place for each, so text that came after a call moves before it.
     """
-    if (text := _only_text(message)) is not None:
-        native = {"role": "assistant", "content": text, **_lower_reasoning(message, context)}
+    native = _lower_text_and_calls(message, context, diagnostics)
+    if native is not None:
         return _named(native, message, context, diagnostics)
     native = {
         "role": "assistant",
@@ -241,6 +245,33 @@ def _lower_assistant(
         native["content"] = None if context.dialect.null_content else ""
     _note_losses(message, diagnostics)
     return _named(native, message, context, diagnostics)
+
+
+def _lower_text_and_calls(
+    message: Message, context: ChatTarget, diagnostics: Diagnostics
+) -> NativeObject | None:
+    """Return a message of text, and of calls after it, as most are; None for any other."""
+    texts: list[str] = []
+    calls: list[NativeObject] = []
+    for part in message.content:
+        if part.provider_metadata:
+            return None
+        if type(part) is TextPart and not calls:
+            texts.append(part.text)
+        elif type(part) is ToolCallPart and is_plain_call(part):
+            calls.append(function_call(part.id, part.name, part.arguments_text))
+        else:
+            return None
+    native: NativeObject = {"role": "assistant", "content": "".join(texts)}
+    if context.dialect.reasoning_replay == "required":
+        native |= _lower_reasoning(message, context)
+    if calls:
+        if context.dialect.checks_signatures(context.policy.model):
+            calls[0] = signed_call(calls[0], diagnostics)
+        native["tool_calls"] = calls
+        if not native["content"] and context.dialect.null_content:
+            native["content"] = None
+    return native
 
 
 _INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
@@ -273,7 +304,7 @@ def _lower_content(
         case ReasoningPart(text=text) if text and dialect.thinks_in_content:
             proof = {"signature": part.signature} if part.signature else {}
             return [{"type": "thinking", "thinking": [{"type": "text", "text": text}], **proof}]
-        case ProviderPart() if not _is_of_message(part):
+        case ProviderPart() if not is_of_message(part):
             return lower_part(part, dialect, context.keys, diagnostics)
         case _:
             return []
@@ -285,7 +316,7 @@ def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
         return {}
     if dialect.reasoning_field in ("content", "reasoning_text"):  # a part; a field with its proof
         return {}
-    if dialect.reasoning_replay != "required" and not any(map(_holds_reasoning, message.content)):
+    if dialect.reasoning_replay != "required" and not any(map(holds_reasoning, message.content)):
         return {}
     field: str = dialect.reasoning_field
     own = dialect.reasoning_replay == "own"
@@ -294,37 +325,12 @@ def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
     if own or field == "reasoning_details":
         details = _details(message, context)
         blocks = {"reasoning_details": details} if details else {}
-        if blocks and not (own and _thinks_beside_blocks(message)):
+        if blocks and not (own and thinks_beside_blocks(message)):
             return blocks
         if not any(proof_in(details, name) for name in ("signature", "data")):
             blocks = {}
-        field = _field_of(message) or field if own else "reasoning"
+        field = reasoning_field_of(message) or field if own else "reasoning"
     return {**blocks, field: text} if text or dialect.reasoning_replay == "required" else blocks
-
-
-def _holds_reasoning(part: ContentPart) -> bool:
-    """Return whether *part* is reasoning, or has data of this API, which may be of reasoning."""
-    return type(part) is ReasoningPart or METADATA_KEY in part.provider_metadata
-
-
-def _thinks_beside_blocks(message: Message) -> bool:
-    """Return whether blocks do not hold all of the thinking of *message*.
-
-    MiniMax's server alternates between them and `reasoning_content`.
-    """
-    data = [
-        part.provider_metadata.get(METADATA_KEY, {})
-        for part in message.content
-        if isinstance(part, ReasoningPart) and part.text
-    ]
-    return any("reasoning_field" in one or not one.get("reasoning_details") for one in data)
-
-
-def _field_of(message: Message) -> str | None:
-    """Return the field in which the thinking of *message* came, where it is not the usual one."""
-    metadata = (part.provider_metadata.get(METADATA_KEY, {}) for part in message.content)
-    field_names = (data.get("reasoning_field") for data in metadata)
-    return next((name for name in field_names if name in REASONING_FIELDS), None)
 
 
 def _details(message: Message, context: ChatTarget) -> list[JsonValue]:
@@ -361,18 +367,13 @@ def _lower_audio_id(
     return {}
 
 
-def _is_of_message(part: ProviderPart) -> bool:
-    """Return whether *part* holds fields of the message, not a part of its content."""
-    return part.provider_metadata.get(METADATA_KEY, {}).get("place") == "message"
-
-
 def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
     """Return the native fields that came with the message and must go back with it."""
     if not context.policy.keeps_opaque(message.origin):
         return {}
     fields: NativeObject = {}
     for part in message.content:
-        if isinstance(part, ProviderPart) and _is_of_message(part):
+        if isinstance(part, ProviderPart) and is_of_message(part):
             fields |= object_or_empty(part.data)
     if "reasoning_opaque" in fields and context.dialect.reasoning_field == "reasoning_text":
         fields["reasoning_text"] = message.reasoning or ""
@@ -393,20 +394,8 @@ def _lower_calls(
             here.changed("invalid-tool-arguments", why)
         calls.append(_lower_call(part, message, context))
     if calls and context.dialect.checks_signatures(context.policy.model):
-        calls[0] = _signed(calls[0], diagnostics)
+        calls[0] = signed_call(calls[0], diagnostics)
     return calls
-
-
-def _signed(call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
-    """Return *call* with a thought signature: its own, or the value that skips the check.
-
-    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility).
-    """
-    if "extra_content" in call:
-        return call
-    why = "its call has no signature of this model: the value that skips the check is sent"
-    diagnostics.added("thought-signature-skipped", why)
-    return {**call, "extra_content": {"google": {"thought_signature": SKIP_SIGNATURE}}}
 
 
 def _lower_call(call: ToolCallPart, message: Message, context: ChatTarget) -> NativeObject:
@@ -419,7 +408,7 @@ def _lower_call(call: ToolCallPart, message: Message, context: ChatTarget) -> Na
         text = call.arguments_text
         if call.kind == "custom" or (context.dialect.valid_arguments and not call.is_valid):
             text = text_or_json(freeform_arguments(text))
-        native |= {"type": "function", "function": {"name": call.name, "arguments": text}}
+        native = function_call(call.id, call.name, text)
     extra = call.provider_metadata.get(METADATA_KEY, {}).get("extra_content")
     if extra and context.policy.keeps_opaque(message.origin):
         native["extra_content"] = extra
@@ -476,6 +465,8 @@ def _lower_result(
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         text = result_text(part)
+        if not part.provider_metadata:  # which no mark is in
+            return text
         marked: list[NativeObject] = [{"type": "text", "text": text}]
         mark_breakpoint(marked, part, diagnostics, taken=context.breakpoints)
         return marked if OPENAI_BREAKPOINT in marked[0] else text

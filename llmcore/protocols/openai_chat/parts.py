@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: lowering the parts of messages.
+"""OpenAI Chat Completions: lowering the parts of messages, and what is read off whole ones.
 
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/create (content
 parts), https://platform.openai.com/docs/guides/images-vision,
@@ -8,19 +8,29 @@ https://platform.openai.com/docs/guides/pdf-files, https://openrouter.ai/docs/fe
 
 from llmcore.protocols import media
 from llmcore.protocols.caching import cache_mark
-from llmcore.protocols.lowering import document_text, file_name, omitted_block, omitted_part
+from llmcore.protocols.lowering import (
+    SKIP_SIGNATURE,
+    document_text,
+    file_name,
+    omitted_block,
+    omitted_part,
+)
 from llmcore.protocols.openai_chat.models import ChatDialect
+from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
     DocumentPart,
     ImagePart,
     ProviderPart,
+    ReasoningPart,
     TextPart,
+    ToolCallPart,
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject
+from llmcore.schema.messages import Message
 
 
 def lower_part(
@@ -61,6 +71,62 @@ def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[Na
     if len(parts) > 1 and dialect.text_parts:
         return parts
     return "\n\n".join(part["text"] for part in parts)
+
+
+# -- fields of messages, and calls
+
+
+def holds_reasoning(part: ContentPart) -> bool:
+    """Return whether *part* is reasoning, or has data of this API, which may be of reasoning."""
+    return type(part) is ReasoningPart or METADATA_KEY in part.provider_metadata
+
+
+def thinks_beside_blocks(message: Message) -> bool:
+    """Return whether blocks do not hold all of the thinking of *message*.
+
+    MiniMax's server alternates between them and `reasoning_content`.
+    """
+    data = [
+        part.provider_metadata.get(METADATA_KEY, {})
+        for part in message.content
+        if isinstance(part, ReasoningPart) and part.text
+    ]
+    return any("reasoning_field" in one or not one.get("reasoning_details") for one in data)
+
+
+def reasoning_field_of(message: Message) -> str | None:
+    """Return the field in which the thinking of *message* came, where it is not the usual one."""
+    metadata = (part.provider_metadata.get(METADATA_KEY, {}) for part in message.content)
+    field_names = (data.get("reasoning_field") for data in metadata)
+    return next((name for name in field_names if name in REASONING_FIELDS), None)
+
+
+def is_of_message(part: ProviderPart) -> bool:
+    """Return whether *part* holds fields of the message, not a part of its content."""
+    return part.provider_metadata.get(METADATA_KEY, {}).get("place") == "message"
+
+
+def is_plain_call(call: ToolCallPart) -> bool:
+    """Return whether *call* is one of a function, with an object as its arguments."""
+    return call.kind == "function" and not call.provider_executed and call.is_valid
+
+
+def function_call(call_id: str, name: str, arguments: str) -> NativeObject:
+    """Return a call of a function, whose *arguments* are JSON text."""
+    function = {"name": name, "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def signed_call(call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
+    """Return *call* with a thought signature: its own, or the value that skips the check.
+
+    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility).
+    """
+    if "extra_content" in call:
+        return call
+    why = "its call has no signature of this model: the value that skips the check is sent"
+    diagnostics.added("thought-signature-skipped", why)
+    return {**call, "extra_content": {"google": {"thought_signature": SKIP_SIGNATURE}}}
 
 
 # -- media
