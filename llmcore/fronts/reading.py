@@ -5,7 +5,7 @@ such as `messages[2].content[0].source.data`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeVar, cast, get_args
 
@@ -18,17 +18,20 @@ from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.protocols.tools import shown
+from llmcore.schema.changed import changed
 from llmcore.schema.content import (
     CacheTtl,
     ContentPart,
+    ToolCallPart,
     ToolResultPart,
     cache_ttl,
     cached,
     uncached,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, dumps, loads, object_or_empty
+from llmcore.schema.json import JsonObject, dumps, loads, object_or_empty, plain_json
 from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.messages import Message, Origin, Role
 from llmcore.schema.options import GenerationOptions, ReasoningOptions
 from llmcore.schema.tools import ToolDefinition
 
@@ -207,6 +210,30 @@ def report_lost(
 _MAX_NAMED: Final = 20
 _MAX_NAME: Final = 100
 """Characters of a name: a client's object may have keys of any length."""
+
+# -- the usual parts, of values that are checked already
+
+_CALL: Final = ToolCallPart("", "", {})
+_RESULT: Final = ToolResultPart("", "")
+_MESSAGES: Final[Mapping[Role, Message]] = {
+    role: Message(role, ()) for role in ("assistant", "tool", "user")
+}
+
+
+def function_call(call_id: str, name: str, arguments: Fields) -> ToolCallPart:
+    """Return a call of a function, with a copy of its *arguments*."""
+    return changed(_CALL, id=call_id, name=name, arguments=plain_json(arguments, "arguments"))
+
+
+def text_result(call_id: str, text: str, name: str | None) -> ToolResultPart:
+    """Return the result of a call that did not fail."""
+    return changed(_RESULT, tool_call_id=call_id, content=text, name=name)
+
+
+def message_of(role: Role, parts: Iterable[ContentPart], origin: Origin | None = None) -> Message:
+    """Return a message of *parts*, each of which its role may have."""
+    return changed(_MESSAGES[role], content=tuple(parts), origin=origin)
+
 
 # -- thinking
 

@@ -18,6 +18,8 @@ _THREAD_ABOVE_BYTES = 1024 * 1024
 """Larger bodies are parsed in a thread, as compressed ones are, so that streams are not held up."""
 _THREAD_ABOVE_VALUES = 20_000
 """Bodies with more values than this are parsed in a thread, too."""
+_UNCOUNTED_BYTES = 200 * 1024
+"""Smaller bodies are parsed within a few milliseconds, whatever they hold."""
 
 LEAST_BYTES_PER_S = 8 * 1024
 """A body that comes more slowly is given up, as by the MinRate of Apache's RequestReadTimeout."""
@@ -137,7 +139,7 @@ async def parsed_message(text: str | None) -> JsonObject:
 def _is_long(data: bytes) -> bool:
     """Return whether parsing *data* takes more than a few milliseconds."""
     return len(data) > _THREAD_ABOVE_BYTES or (
-        len(data) > _THREAD_ABOVE_VALUES and data.count(b",") > _THREAD_ABOVE_VALUES
+        len(data) > _UNCOUNTED_BYTES and data.count(b",") > _THREAD_ABOVE_VALUES
     )
 
 

@@ -32,10 +32,13 @@ from llmcore.fronts.reading import (
     AnsweredCalls,
     Fields,
     cache_ttl_of,
+    function_call,
     marked_at_end,
+    message_of,
     read,
     report_unknown,
     required,
+    text_result,
 )
 from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
@@ -54,6 +57,7 @@ from llmcore.schema.messages import Message, Origin
 
 _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
 
+_MAY_BE_EXECUTED: Final = (ToolCallPart, ToolResultPart)
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
 _FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_EXTRAS})
@@ -139,21 +143,22 @@ class TurnReader:
                 parts += self._content.read_block(block, place)
         self._flush("tool", results)
         if parts or not native.get("content"):
-            self._messages.append(Message("user", tuple(parts)))
+            self._messages.append(message_of("user", parts))
 
     def _flush(self, role: Any, parts: list[Any]) -> None:
         if parts:
-            self._messages.append(Message(role, tuple(parts)))
+            self._messages.append(message_of(role, parts))
             parts.clear()
 
     def _result(self, block: Block, path: str) -> ToolResultPart:
         self._content.check_fields(block, path)
         call_id = required(block, "tool_use_id", str, f"{path}.")
-        part = ToolResultPart(
-            call_id,
-            self._content.read_output(block, path),
-            name=self._names.get(call_id),
-            is_error=read(block, "is_error", bool, f"{path}.") is True,
+        output, name = self._content.read_output(block, path), self._names.get(call_id)
+        failed = read(block, "is_error", bool, f"{path}.") is True
+        part = (
+            text_result(call_id, output, name)
+            if isinstance(output, str) and not failed
+            else ToolResultPart(call_id, output, name=name, is_error=failed)
         )
         self._answered.add_result(part, path)
         return _marked(part if self._native else marked_at_end(part), block)
@@ -168,7 +173,7 @@ class TurnReader:
         for origin, echoes in self._run.take():
             parts = tuple(self._restored(origin, echoes, path))
             if parts:
-                self._messages.append(Message("assistant", parts, origin=origin))
+                self._messages.append(message_of("assistant", parts, origin))
 
     def _add_kept_state(self, path: str) -> None:
         """Add the state of the calls that the server has, where the client left it out."""
@@ -227,11 +232,11 @@ class TurnReader:
         self._answered.add_call(call_id)
         known = ("caller", "toolset_name")
         kept = {key: block[key] for key in known if block.get(key) is not None}
-        part = ToolCallPart(
-            call_id,
-            name,
-            read(block, "input", dict, f"{path}.") or {},
-            provider_metadata={METADATA_KEY: kept} if kept else {},
+        arguments = read(block, "input", dict, f"{path}.") or {}
+        part = (
+            ToolCallPart(call_id, name, arguments, provider_metadata={METADATA_KEY: kept})
+            if kept
+            else function_call(call_id, name, arguments)
         )
         return _marked(part, block)
 
@@ -244,7 +249,7 @@ class TurnReader:
         for part in echoes:
             if isinstance(part, EchoedHostedItem):
                 continue
-            executed = isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed
+            executed = isinstance(part, _MAY_BE_EXECUTED) and part.provider_executed
             if executed and origin is None and not self._native:
                 if isinstance(part, ToolCallPart) and part.id not in ended:
                     self._drop_call(path)

@@ -33,6 +33,7 @@ from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
     marked_at_end,
+    message_of,
     own_file,
     report_unknown,
     required,
@@ -302,7 +303,7 @@ class MessageReader:
         )
         self._answered.add_result(part, path)
         ttl = cache_ttl_of(native)
-        return Message("tool", (marked_at_end(part) if ttl is None else cached(part, ttl=ttl),))
+        return message_of("tool", (marked_at_end(part) if ttl is None else cached(part, ttl=ttl),))
 
 
 def _with_gathered_fields(native: Fields) -> Fields:

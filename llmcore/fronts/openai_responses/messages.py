@@ -39,7 +39,7 @@ from llmcore.fronts.openai_responses.state import (
     is_reference,
     repeated_items,
 )
-from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
+from llmcore.fronts.reading import AnsweredCalls, message_of, own_file, report_unknown
 from llmcore.fronts.sealer import PREFIX
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
@@ -227,7 +227,7 @@ class InputReader:
         elif (call := self._call(item)) is not None:
             self._called(call, item, path)
         elif (result := self._result(item, path)) is not None:
-            self._messages.append(Message("tool", (result,)))
+            self._messages.append(message_of("tool", (result,)))
         elif (message := self._of_compaction_or_tools(item, type_)) is not None:
             self._end_run()
             self._messages.append(message)
