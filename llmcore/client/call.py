@@ -106,7 +106,12 @@ class _Response:
     received: int = 0
 
     async def next_chunk(self) -> bytes | None:
-        """Return the next bytes, None at the end; StreamError once the response is too large."""
+        """Return the next bytes, None at the end; StreamError once the response is too large.
+
+        They are empty if those before them are not all decoded.
+        """
+        if self.decoder.keeps_frames:
+            return b""
         chunk = None if self.chunks is None else await anext(self.chunks, None)
         if chunk is None:
             self.chunks = None
@@ -267,7 +272,7 @@ class Call:
         if self._cut is not None:
             self._cut.resume(route.framing)
             return self._cut
-        return ResponseDecoder(
+        decoder = ResponseDecoder(
             route.protocol,
             route.framing,
             prepared.request,
@@ -275,6 +280,8 @@ class Call:
             self.accumulator,
             raw=self._raw,
         )
+        decoder.until_delta = True
+        return decoder
 
     async def _exchanged(self) -> tuple[RoutedRequest, Exchange]:
         """Prepare the request and send it."""

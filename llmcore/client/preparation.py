@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio.to_thread
 from attrs import define, field
@@ -19,7 +19,7 @@ from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.route import PreparedRequest, Route, route_of
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, copying
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.model import Model
@@ -29,6 +29,7 @@ from llmcore.schema.result import Failure, Result, Success
 if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
 
+_at: Final = copying(AuthContext, "now", "token")
 _Server: TypeAlias = tuple[str, str | BaseUrlOf | None]
 
 
@@ -62,7 +63,7 @@ class Preparation:
 
     def context(self, token: str | None) -> AuthContext:
         """Return what requests are signed with now."""
-        return changed(self._signing, now=datetime.now(UTC), token=token)
+        return _at(self._signing, datetime.now(UTC), token)
 
     async def ready(
         self, pending: PendingRequest, cursor: ProviderMetadata | None

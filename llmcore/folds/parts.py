@@ -1,10 +1,11 @@
 """Content parts of events, and parts as another model than their own can send them back."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.schema.changed import copying
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -27,7 +28,10 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
-from llmcore.schema.json import present
+from llmcore.schema.json import plain_metadata, present
+
+_EMPTY: Final = TextPart("")
+_text: Final = copying(TextPart, "text", "citations", "logprobs", "provider_metadata")
 
 
 def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
@@ -39,6 +43,9 @@ def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
     match event:
         case TextEnd() if event.refusal:
             return RefusalPart(event.text, provider_metadata=event.provider_metadata)
+        case TextEnd() if type(event.text) is str:  # nearly always: no checks are needed
+            metadata = plain_metadata(event.provider_metadata)
+            return _text(_EMPTY, event.text, event.citations, event.logprobs, metadata)
         case TextEnd():
             return TextPart(
                 event.text,

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from llmcore.folds.parts import part_of, without_opaque
 from llmcore.schema import json
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import copying
 from llmcore.schema.content import ContentPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
@@ -34,7 +34,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.json import ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
@@ -237,25 +237,21 @@ class Accumulator:
             usage = self._estimate(start)
         metadata = finish.message_metadata if finish else {}
         if parts or metadata:
-            message = Message(
-                "assistant", tuple(parts), origin=message.origin, provider_metadata=metadata
-            )
-        return changed(
+            message = _with_content(message, tuple(parts), plain_metadata(metadata))
+        return _made(
             _RESPONSE,
-            id=start.id,
-            provider=start.provider,
-            model=model,
-            message=message,
-            finish_reason=finish.finish_reason if finish else _UNFINISHED,
-            usage=usage or _NO_USAGE,
-            diagnostics=tuple(diagnostics),
-            sources=tuple(self._sources),
-            rate_limit=start.rate_limit,
-            request_id=start.request_id,
-            provider_metadata=_merged(
-                start.provider_metadata, finish.provider_metadata if finish else {}
-            ),
-            raw=finish.raw if finish else None,
+            start.id,
+            start.provider,
+            model,
+            message,
+            finish.finish_reason if finish else _UNFINISHED,
+            usage or _NO_USAGE,
+            tuple(diagnostics),
+            tuple(self._sources),
+            start.rate_limit,
+            start.request_id,
+            _merged(start.provider_metadata, finish.provider_metadata if finish else {}),
+            finish.raw if finish else None,
         )
 
     def _parts(self) -> tuple[list[ContentPart], list[Diagnostic]]:
@@ -323,6 +319,12 @@ _NO_USAGE: Final = Usage()
 _RESPONSE: Final = LLMResponse(
     provider="", model="", message=Message("assistant", ()), finish_reason=_UNFINISHED
 )
+_made: Final = copying(
+    LLMResponse,
+    *("id", "provider", "model", "message", "finish_reason", "usage", "diagnostics", "sources"),
+    *("rate_limit", "request_id", "provider_metadata", "raw"),
+)
+_with_content: Final = copying(Message, "content", "provider_metadata")
 
 
 def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 from attrs import define, field
 
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, thawed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -374,3 +374,36 @@ _END: dict[str, Callable[[str], LLMEvent]] = {
     "reasoning": ReasoningEnd,
     "tool": ToolInputEnd,
 }
+
+
+# -- deltas
+
+_ThawedText: Final = thawed(TextDelta)
+_THAWED: Final[Mapping[type[DeltaEvent], Callable[[], Any]]] = {
+    kind: thawed(kind) for kind in (ReasoningDelta, ToolInputDelta)
+}
+
+
+def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> list[LLMEvent]:
+    """Return a delta of *kind* and segment *id_* for each of *texts*.
+
+    There is one for each token, so that they are made without the constructor, which costs more.
+    """
+    made: list[LLMEvent] = []
+    if kind is TextDelta:
+        for text in texts:
+            delta = _ThawedText()
+            delta.id = id_
+            delta.text = text
+            delta.logprobs = ()
+            delta.__class__ = TextDelta
+            made.append(delta)
+        return made
+    new = _THAWED[kind]
+    for text in texts:
+        delta = new()
+        delta.id = id_
+        delta.text = text
+        delta.__class__ = kind
+        made.append(delta)
+    return made

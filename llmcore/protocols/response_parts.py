@@ -10,7 +10,7 @@ from llmcore.protocols.claude_tools import Names
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.tools import freeform_tools
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, copying
 from llmcore.schema.content import ContentPart, TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -187,22 +187,22 @@ def skimmed(
     if reasoned and usage.reasoning_tokens is None:
         return None
     return (
-        changed(
+        _started(
             _START,
-            provider=request.provider_id,
-            model=str_or_none(model) or request.model_id,
-            id=str_or_none(response_id),
-            protocol=protocol_id,
-            usage=begun,
+            request.provider_id,
+            str_or_none(model) or request.model_id,
+            str_or_none(response_id),
+            protocol_id,
+            begun,
         ),
-        changed(
-            _FINISH, finish_reason=reason, usage=usage, provider_metadata=metadata, raw=document
-        ),
+        _finished(_FINISH, reason, usage, metadata, document),
     )
 
 
 _START: Final = StreamStart(provider="", model="")
 _FINISH: Final = Finish(finish_reason=FinishReason("stop"))
+_started: Final = copying(StreamStart, "provider", "model", "id", "protocol", "usage")
+_finished: Final = copying(Finish, "finish_reason", "usage", "provider_metadata", "raw")
 
 
 class CompleteEvents(tuple[LLMEvent, ...]):
@@ -231,11 +231,11 @@ def text_response(
     return CompleteEvents(
         (
             start,
-            changed(_STEP_START),
-            changed(_TEXT_START, id=segment, provider_metadata={**held}),
-            changed(_TEXT_DELTA, id=segment, text=text),
-            changed(_TEXT_END, id=segment, text=text, provider_metadata={**held}),
-            changed(_STEP_FINISH, finish_reason=finish.finish_reason, usage=finish.usage),
+            _step_started(_STEP_START),
+            _text_started(_TEXT_START, segment, {**held}),
+            _text_came(_TEXT_DELTA, segment, text),
+            _text_ended(_TEXT_END, segment, text, {**held}),
+            _step_finished(_STEP_FINISH, finish.finish_reason, finish.usage),
             finish,
         )
     )
@@ -246,6 +246,11 @@ _TEXT_START: Final = TextStart("")
 _TEXT_DELTA: Final = TextDelta("", "")
 _TEXT_END: Final = TextEnd("")
 _STEP_FINISH: Final = StepFinish(finish_reason=FinishReason("stop"))
+_step_started: Final = copying(StepStart)
+_text_started: Final = copying(TextStart, "id", "provider_metadata")
+_text_came: Final = copying(TextDelta, "id", "text")
+_text_ended: Final = copying(TextEnd, "id", "text", "provider_metadata")
+_step_finished: Final = copying(StepFinish, "finish_reason", "usage")
 
 
 # -- service tiers

@@ -22,26 +22,25 @@ one `ErrorEvent`, after which nothing is read. A response that was not streamed 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from attrs import evolve
 
 from llmcore.folds.response import Accumulator
-from llmcore.folds.segments import SegmentFold
+from llmcore.folds.segments import SegmentFold, deltas
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
 from llmcore.protocols.response_parts import CompleteEvents, served_tier
 from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.framing import FrameDecoder, Framing, is_streamed
 from llmcore.schema import json
-from llmcore.schema.changed import changed, thawed
+from llmcore.schema.changed import changed, copying
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.event_base import attach_native
 from llmcore.schema.events import (
-    DeltaEvent,
     ErrorEvent,
     Finish,
     LLMEvent,
@@ -69,6 +68,7 @@ _REPLACED: Final = Diagnostic(
     action="changed",
     message="bytes of the response that are not UTF-8 were read as U+FFFD",
 )
+_with_facts: Final = copying(StreamStart, "diagnostics", "rate_limit", "request_id")
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
 _COLLECTED = frozenset({StreamStart, TextEnd, StepFinish, Finish})
@@ -77,10 +77,6 @@ _QUOTED: Final = 200
 """The most bytes of an unreadable body that an error quotes."""
 _AT_ONCE = 64
 """So many frames at most are copied for a `FastReader`, which may read only the first."""
-_ThawedText: Final = thawed(TextDelta)
-_THAWED: Final[Mapping[type[DeltaEvent], Callable[[], Any]]] = {
-    kind: thawed(kind) for kind in (ReasoningDelta, ToolInputDelta)
-}
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 
 
@@ -139,6 +135,11 @@ class ResponseDecoder:
         """Whether the terminal event was returned; nothing is read after it."""
         self._was_replaced = False
         """Whether bytes that are not UTF-8 were replaced."""
+        self.until_delta = False
+        """Whether `feed` returns at the first delta; the next call reads what came with it. The
+        beginning of a stream often comes in one chunk with more of it, even all."""
+        self._kept: Sequence[Frame] = ()
+        """The frames after the first delta, until `feed` is called again."""
 
     @property
     def cursor(self) -> ProviderMetadata:
@@ -171,10 +172,19 @@ class ResponseDecoder:
         if self._last is None and len(self._head) < _QUOTED:
             self._head += chunk[:_QUOTED]
         try:
-            frames = self._frames.feed(chunk)
+            frames: Sequence[Frame] = self._frames.feed(chunk) if chunk else ()
         except LLMError as error:
             return self.fail(error)
-        return self._read(frames) if self._native is None else self._read_raw(frames, self._native)
+        if self._native is not None:
+            return self._read_raw(frames, self._native)
+        if self._kept:
+            frames, self._kept = (*self._kept, *frames), ()
+        return self._read_to_delta(frames) if self.until_delta else self._read(frames)
+
+    @property
+    def keeps_frames(self) -> bool:
+        """Whether `feed` has kept frames, which it reads with the next chunk, even an empty one."""
+        return bool(self._kept)
 
     def end(self) -> list[LLMEvent]:
         """Return the last events, after the last byte."""
@@ -242,6 +252,18 @@ class ResponseDecoder:
             read = self._read((frame,))
             attach_native(read, native)
             events += read
+        return events
+
+    def _read_to_delta(self, frames: Sequence[Frame]) -> list[LLMEvent]:
+        """Return the events of *frames* up to the first delta, and keep the others."""
+        events: list[LLMEvent] = []
+        for number, frame in enumerate(frames, 1):
+            read = self._read((frame,))
+            events += read
+            if not _DELTAS.isdisjoint(map(type, read)):
+                self.until_delta = False
+                self._kept = frames[number:]
+                break
         return events
 
     def _read(self, frames: Sequence[Frame]) -> list[LLMEvent]:
@@ -397,11 +419,11 @@ class ResponseDecoder:
 def _with_context(start: StreamStart, context: ResponseContext) -> StreamStart:
     if not (context.diagnostics or context.rate_limit or context.request_id):
         return start
-    return changed(
+    return _with_facts(
         start,
-        diagnostics=(*context.diagnostics, *start.diagnostics),
-        rate_limit=start.rate_limit or context.rate_limit,
-        request_id=start.request_id or context.request_id,
+        (*context.diagnostics, *start.diagnostics),
+        start.rate_limit or context.rate_limit,
+        start.request_id or context.request_id,
     )
 
 
@@ -432,31 +454,6 @@ def _unreadable(data: bytes, error: Exception) -> StreamError:
         return StreamError(message, cause=error, raw=text)
     what = "is not JSON" if isinstance(error, ValueError) else f"cannot be read ({error})"
     return StreamError(f"the response {what}: {text!r}", cause=error, raw=text)
-
-
-def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> list[LLMEvent]:
-    """Return a delta of *kind* and segment *id_* for each of *texts*.
-
-    There is one for each token, so that they are made without the constructor, which costs more.
-    """
-    made: list[LLMEvent] = []
-    if kind is TextDelta:
-        for text in texts:
-            delta = _ThawedText()
-            delta.id = id_
-            delta.text = text
-            delta.logprobs = ()
-            delta.__class__ = TextDelta
-            made.append(delta)
-        return made
-    new = _THAWED[kind]
-    for text in texts:
-        delta = new()
-        delta.id = id_
-        delta.text = text
-        delta.__class__ = kind
-        made.append(delta)
-    return made
 
 
 def decode_response(

@@ -40,7 +40,7 @@ from llmcore.routes.http_request import HttpRequest, json_body, sendable, with_q
 from llmcore.routes.providers import unknown_option_keys
 from llmcore.routes.transport_spec import Http, TransportSpec
 from llmcore.schema import json
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, copying
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     ConfigurationError,
@@ -78,6 +78,7 @@ _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
 
 _SIGNATURES: Final = 16
 """The number of signed requests that a route keeps."""
+_with_body: Final = copying(HttpRequest, "url", "body")
 
 
 _SHORT: Final = Repr()
@@ -430,14 +431,14 @@ class Route(NotPickled, Generic[Body_co]):
         own = request.http.headers or context.shown or not self.auth.repeats
         known = None if own else self._signed_by(built, streaming, context)
         if known is not None and (before := self._signatures.get(known)) is not None:
-            return Success(_Signed(changed(before, url=url, body=body)))
+            return Success(_Signed(_with_body(before, url, body)))
         headers = self._headers(request, built, streaming)
         unsigned = HttpRequest(method="POST", url=url, headers=headers, body=body)
         signed = self._signed(unsigned, context)
         if known is not None and isinstance(signed, Success):
             if len(self._signatures) >= _SIGNATURES:  # tokens are replaced from time to time
                 self._signatures.clear()
-            self._signatures[known] = changed(signed.value.request, url="", body=b"")
+            self._signatures[known] = _with_body(signed.value.request, "", b"")
         return signed
 
     def _signed_by(self, built: Built[Any], streaming: bool, context: AuthContext) -> Hashable:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import fields
 
-__all__ = ["changed", "thawed"]
+__all__ = ["changed", "copying", "thawed"]
 
 _T = TypeVar("_T")
 
@@ -37,6 +37,15 @@ def thawed(kind: type[Any]) -> Callable[[], Any]:
         {"__slots__": (), "__init__": object.__init__, **plain},
     )
     return made
+
+
+def copying(kind: type[_T], *names: str) -> Callable[..., _T]:
+    """Return what copies values of just *kind* with other values of the fields *names*, in order.
+
+    It does what `changed` does, which takes more than half of its time to find it. For copies that
+    each call makes.
+    """
+    return _COPIERS.get((kind, *names)) or _copier(kind, *names)
 
 
 if TYPE_CHECKING:

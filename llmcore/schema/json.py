@@ -232,6 +232,7 @@ def _written_and_read(value: object) -> JsonValue | None:
 _TEXT: Final = frozenset({str})
 _COPIED: Final = frozenset({str, bool, type(None)})
 """Types whose values are their own copies, whatever they are."""
+_COPIED_OR_COUNTED: Final = _COPIED | {int}
 
 
 def _plain(value: object, where: str, levels: int) -> JsonValue:
@@ -306,10 +307,15 @@ def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderM
 
 
 def _is_flat(value: object) -> bool:
-    """Return whether *value* is a dict of texts, flags and nulls by names."""
+    """Return whether *value* is a dict of texts, flags, counts and nulls by names."""
     if type(value) is not dict or not _TEXT.issuperset(map(type, value)):
         return False
-    return _COPIED.issuperset(map(type, value.values()))
+    kinds = set(map(type, value.values()))
+    if kinds <= _COPIED:
+        return True
+    return kinds <= _COPIED_OR_COUNTED and all(
+        -_LARGEST < item < _LARGEST for item in value.values() if type(item) is int
+    )
 
 
 def _key(key: object, where: str) -> str:

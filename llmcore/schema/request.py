@@ -85,6 +85,8 @@ def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
 
 
 def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
+    if type(value) is tuple and not value:
+        return ()
     if not isinstance(value, Iterable):
         raise InvalidRequestError(
             f"tools must be a list, not {shown_kind(value)}: write tools=[...]"
@@ -93,6 +95,8 @@ def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
 
 
 def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
+    if type(value) is dict and not value:
+        return {}
     if not isinstance(value, Mapping):
         kind = shown_kind(value)
         raise InvalidRequestError(f"metadata must map strings to strings; got {kind}")
@@ -266,7 +270,7 @@ def request(
         "top_logprobs": top_logprobs,
         "service_tier": service_tier,
     }
-    options = present(single)
+    options = present(single) if list(single.values()) != _NONE_GIVEN else {}
     if generation is not None and options:
         raise InvalidRequestError(
             f"{', '.join(options)} and generation=... are both given: "
@@ -282,12 +286,12 @@ def request(
         messages=(Message.user(prompt),) if prompt is not None else messages or (),
         system=system,
         tools=tools,
-        tool_choice=as_tool_choice(tool_choice),
+        tool_choice=None if tool_choice is None else as_tool_choice(tool_choice),
         parallel_tool_calls=parallel_tool_calls,
         generation=_sampling(options) if generation is None else generation,
-        response_format=as_response_format(response_format),
-        reasoning=as_reasoning_options(reasoning),
-        cache=as_cache_policy(cache) or _NO_POLICY,
+        response_format=None if response_format is None else as_response_format(response_format),
+        reasoning=None if reasoning is None else as_reasoning_options(reasoning),
+        cache=_NO_POLICY if cache is None else as_cache_policy(cache) or _NO_POLICY,
         metadata=metadata or {},
         provider_options=provider_options or {},
         http=_NO_OVERLAY if http is None else http,
@@ -298,6 +302,10 @@ def request(
             "messages is empty: give at least one message, such as Message.user('Hi')"
         )
     return built
+
+
+_NONE_GIVEN: Final = [None] * 11
+"""The values of `request` for the options of a generation, where it is given none of them."""
 
 
 def _sampling(options: Mapping[str, object]) -> GenerationOptions:

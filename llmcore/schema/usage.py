@@ -1,11 +1,11 @@
 """Counts of tokens, their cost and estimates, defined alike for all providers; rate limits."""
 
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from attrs import field, fields
 
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, copying
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import json_hints, with_call_hints, with_hints
 from llmcore.schema.json import JsonValue
@@ -106,21 +106,21 @@ class Usage:
             total_tokens = None if output_tokens is not None else total_tokens
         if total_tokens is None and input_tokens is not None and output_tokens is not None:
             total_tokens = input_tokens + output_tokens
-        return changed(
-            _UNKNOWN if cls is Usage else cls(),
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            total_tokens=total_tokens,
-            uncached_input_tokens=None if input_tokens is None else input_tokens - cached,
-            cache_read_tokens=read,
-            cache_write_tokens=write,
-            cache_write_1h_tokens=write_1h,
-            audio_input_tokens=audio,
-            reasoning_tokens=reasoning_tokens,
-            cost_usd=cost_usd,
-            service_tier=service_tier,
-            raw=raw,
-        )
+        counts = {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "total_tokens": total_tokens,
+            "uncached_input_tokens": None if input_tokens is None else input_tokens - cached,
+            "cache_read_tokens": read,
+            "cache_write_tokens": write,
+            "cache_write_1h_tokens": write_1h,
+            "audio_input_tokens": audio,
+            "reasoning_tokens": reasoning_tokens,
+            "cost_usd": cost_usd,
+            "service_tier": service_tier,
+            "raw": raw,
+        }
+        return _known(_UNKNOWN, *counts.values()) if cls is Usage else changed(cls(), **counts)
 
     def _repr_html_(self) -> str:
         """Return a table of what is known, for notebooks."""
@@ -161,7 +161,14 @@ class Usage:
         )
 
 
-_UNKNOWN: Any = Usage()
+_UNKNOWN: Final = Usage()
+_known: Any = copying(
+    Usage,
+    *("input_tokens", "output_tokens", "total_tokens", "uncached_input_tokens"),
+    *("cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens", "audio_input_tokens"),
+    *("reasoning_tokens", "cost_usd", "service_tier", "raw"),
+)
+"""A `Usage` with the counts of `make`, in its order."""
 
 
 def _common(left: str | None, right: str | None) -> str | None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from llmcore.folds.segments import deltas
 from llmcore.protocols import (
     anthropic_messages,
     bedrock_converse,
@@ -18,7 +19,6 @@ from llmcore.protocols import (
 )
 from llmcore.protocols.gemini.stream import fast_reader
 from llmcore.protocols.protocol import Frame, Protocol
-from llmcore.routes.decoding import deltas
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
 from llmcore.schema.persistent import to_list

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.folds.grammar import violations
-from llmcore.folds.segments import complete_segments
+from llmcore.folds.segments import complete_segments, deltas
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.openai_chat import OPENAI
 from llmcore.protocols.protocol import Frame
-from llmcore.routes.decoding import deltas
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.result import Failure

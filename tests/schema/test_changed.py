@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve, frozen
 
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, copying
 from llmcore.schema.request import request
 
 
@@ -30,6 +30,16 @@ def test_an_unknown_field_is_an_error() -> None:
     """A field that is not there is not invented."""
     with pytest.raises(TypeError, match="other"):
         changed(_One(1), other=2)  # type: ignore[call-arg]
+
+
+def test_a_copy_by_position_is_the_changed_copy() -> None:
+    asked = request(model="m", prompt="Hello", provider="p")
+    of_provider = copying(type(asked), "provider", "strict")
+
+    assert of_provider(asked, "q", True) == changed(asked, provider="q", strict=True)
+    assert copying(_One)(_One(1)) == _One(1)
+    with pytest.raises(TypeError, match="other"):
+        copying(_One, "other")
 
 
 def test_the_order_of_changes_does_not_matter() -> None:

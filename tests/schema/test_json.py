@@ -211,6 +211,27 @@ def test_metadata_is_keyed_by_provider() -> None:
         plain_metadata({"acme": "x"})
 
 
+@pytest.mark.parametrize(
+    "data", [{}, {"id": "a", "index": 0, "last": True, "more": None}, {"index": -(10**40)}]
+)
+def test_metadata_is_a_copy(data: dict[str, Any]) -> None:
+    given = {"acme": data}
+    made = plain_metadata(given)
+
+    assert made == given
+    assert made["acme"] is not data
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**4300, -(10**5000), float("inf"), object()],
+    ids=["large", "small", "inf", "object"],
+)
+def test_metadata_that_json_cannot_hold_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="acme"):
+        plain_metadata({"acme": {"id": "a", "value": value}})
+
+
 # -- what cannot be written
 
 

@@ -176,7 +176,7 @@ async def test_events_that_are_pushed_back_are_read_again() -> None:
     """Events that were read can be put back in front, also after the end."""
     client, _ = client_of([], answer(True))
     async with client.stream(WANTED) as stream:
-        first = list(await stream.next_batch())
+        first = [event async for event in stream]
         stream.push_back(first)
         again = await anext(stream)
         rest = [event async for event in stream]
