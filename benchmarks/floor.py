@@ -62,7 +62,7 @@ def over_pool(transport: HttpTransport) -> raw.Reader:
     """Return a reader of the bytes alone, over requests that are made once."""
     made: dict[str, HttpRequest] = {}
 
-    async def read(url: str, _first: Callable[[], object] | None = None) -> int:
+    async def read(url: str, first: Callable[[], object] | None = None) -> int:
         if url not in made:
             made[url] = _sent(url, raw.BODY)
         return len(await _body(transport, made[url]))
@@ -73,7 +73,7 @@ def over_pool(transport: HttpTransport) -> raw.Reader:
 def over_frozen(transport: HttpTransport) -> raw.Reader:
     """Return a reader that makes a frozen request and a frozen response, and nothing between."""
 
-    async def read(url: str, _first: Callable[[], object] | None = None) -> int:
+    async def read(url: str, first: Callable[[], object] | None = None) -> int:
         asked = request(model="m", prompt="x")
         messages = [{"role": message.role, "content": message.text} for message in asked.messages]
         data = await _body(transport, _sent(url, {"model": "m", "messages": messages}))

@@ -106,7 +106,7 @@ class Usage:
             total_tokens = None if output_tokens is not None else total_tokens
         if total_tokens is None and input_tokens is not None and output_tokens is not None:
             total_tokens = input_tokens + output_tokens
-        counts = {
+        counts: dict[str, Any] = {
             "input_tokens": input_tokens,
             "output_tokens": output_tokens,
             "total_tokens": total_tokens,
