@@ -8,8 +8,9 @@ stored before the event that ends it is handed out, so that the next request fin
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
+import anyio
 import msgspec
 from attrs import evolve
 
@@ -96,6 +97,10 @@ def with_output_limit(request: LLMRequest) -> LLMRequest:
     return evolve(request, generation=evolve(generation, max_tokens=known.max_output))
 
 
+_ALONE_S: Final = 0.05
+"""How long a client has to read what comes before an error that must arrive alone."""
+
+
 class TranslatedRun:
     """A response that is read as events and written in the form of the client's API."""
 
@@ -122,6 +127,8 @@ class TranslatedRun:
         self._opened = False
         self._unsent: list[Event] = []
         """Events that were written and not handed out yet."""
+        self._error_events: Sequence[Event] = ()
+        """The error that ends the stream, until the client has read what is before it."""
         self._begun = False
         self._ended = False
         self._tail_sent = False
@@ -152,8 +159,15 @@ class TranslatedRun:
 
         Raises FrontError for a failure before anything was handed out.
         """
-        if events := await self._next_events():
-            return await self._encoded(events)
+        if not self._error_events and (events := await self._next_events()):
+            if self._writer.error is None or not self.plan.encoding.error_alone:
+                return await self._encoded(events)
+            self._error_events = events[-1:]
+            if before := events[:-1]:
+                return await self._encoded(before)
+        if self._error_events:
+            await anyio.sleep(_ALONE_S)
+            return await self._encoded(self._take_error())
         if self._tail_sent or self._writer.error is not None:
             return b""
         self._tail_sent = True
@@ -165,6 +179,8 @@ class TranslatedRun:
 
     async def failed_bytes(self, error: LLMError) -> bytes:
         """Return the bytes that end a stream with *error*; none if it has ended."""
+        if error_events := self._take_error():
+            return await self._encoded(error_events)
         if self._ended:
             return b""
         self._end("failed")
@@ -172,6 +188,10 @@ class TranslatedRun:
         if self._writer.ended and self.plan.stored is not None:
             events[-1:] = self.plan.stored.failed_instead(events[-1], error.message)
         return await self._encoded([*events, *self._checked(self._writer.close(error))])
+
+    def _take_error(self) -> Sequence[Event]:
+        events, self._error_events = self._error_events, ()
+        return events
 
     async def whole(self) -> WholeBody:
         """Return the response as one object; FrontError if there is none."""

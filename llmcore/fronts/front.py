@@ -336,6 +336,8 @@ class StreamEncoding:
     """The bytes that are sent between events while a stream is silent."""
     tail: bytes = b""
     """The bytes that are sent after the last event of a response that did not fail."""
+    error_alone: bool = False
+    """Whether clients read an error only where no event arrives together with it."""
 
 
 class GrammarChecker:

@@ -102,10 +102,13 @@ def encoding(request: ClientRequest) -> StreamEncoding:
     if _takes_events(request):
         client = request.headers.get("x-goog-api-client", "")
         is_older = client != "" and _NEWEST_CLIENT not in client
-        bare = is_older or _READS_BARE_ERRORS.search(client)
-        encode = _with_bare_errors if bare else data_event
-        heartbeat = b"" if is_older else _BLANK
-        return StreamEncoding(content_type=EVENT_STREAM, encode=encode, heartbeat=heartbeat)
+        bare = is_older or _READS_BARE_ERRORS.search(client) is not None
+        return StreamEncoding(
+            content_type=EVENT_STREAM,
+            encode=_with_bare_errors if bare else data_event,
+            heartbeat=b"" if is_older else _BLANK,
+            error_alone=bare,
+        )
     return StreamEncoding(
         content_type="application/json; charset=utf-8",
         encode=_array_encoder(),
@@ -143,7 +146,8 @@ _READS_BARE_ERRORS: Final = re.compile(rf"{_NEWEST_CLIENT}[12]\..* gl-node")
 """Of the Gen AI SDKs, those that raise a stream's error only where it comes without `data:`.
 
 `@google/genai` before its version 3, of which Gemini CLI contains a copy. It states its version as
-`google-genai-sdk/1.30.0 gl-node/v20.20.2`.
+`google-genai-sdk/1.30.0 gl-node/v20.20.2`. It looks for an error in what it reads from the network
+at once: one that arrives together with an event is an "Incomplete JSON segment" for it.
 """
 
 

@@ -469,6 +469,42 @@ def test_an_error_within_a_stream_reaches_the_client(front: str, relay: bool) ->
     assert len(server.received) == 1
 
 
+@pytest.mark.parametrize(
+    ("client", "is_alone"),
+    [
+        ("google-genai-sdk/1.30.0 gl-node/v20.20.2", True),
+        ("genai-js/0.24.1", True),
+        ("google-genai-sdk/3.4.0 gl-python/3.12.4", False),
+    ],
+)
+def test_an_error_arrives_alone_for_clients_that_read_it_only_so(
+    client: str, is_alone: bool
+) -> None:
+    """The upstream sends it together with text; Gemini CLI looks for it in one read."""
+    error = b'data: {"error": {"message": "Overloaded", "code": 503}}\n\n'
+
+    def handler(_: Received) -> Answer:
+        data = chat_chunk(delta={"content": "Hel"}) + error
+        return Answer([data], headers={"content-type": "text/event-stream"})
+
+    path, body = ASKS["gemini"]
+    with (
+        serve(handler) as upstream,
+        gateway(COMPATIBLE.model_at(upstream.url)) as url,
+        httpx.stream(
+            "POST",
+            f"{url}{path.replace('generate', 'streamGenerate')}?alt=sse",
+            json=body,
+            headers={"x-goog-api-client": client},
+        ) as answer,
+    ):
+        *before, last = answer.iter_raw()
+
+    assert b"Hel" in b"".join(before) + last
+    assert b"Overloaded" in last
+    assert (b"Hel" not in last) == is_alone
+
+
 @fronts
 @pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
 def test_a_failure_before_the_response_is_tried_again_and_no_more_than_that(
