@@ -93,8 +93,14 @@ class ModelNames:
         return self._model_map.pool(self.plain(name))
 
     async def all(self) -> Sequence[str]:
-        """Return the names of models: the map's, and the upstream's own where they pass."""
+        """Return the names of models: the map's, and the upstream's own where they pass.
+
+        Where all other names have one model, its own name is there too: clients show their users
+        what the list has, and nothing else.
+        """
         names = dict.fromkeys(self._model_map.names)
+        if self._model_map.otherwise is not None:
+            names |= {self._model_map.otherwise.model: None}
         if self._model_map.passes:
             names |= dict.fromkeys(await self._upstream_models(self._model_map.first_upstream))
         return list(names)

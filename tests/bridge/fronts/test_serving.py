@@ -312,6 +312,23 @@ def test_lists_of_models_have_the_form_of_the_asker() -> None:
     assert is_error_of("gemini", missing)
 
 
+def test_the_model_of_all_other_names_is_listed() -> None:
+    """Clients show their users what the list has: an empty one leaves nothing to choose."""
+    model_map = model_map_from({"otherwise": "up/org/large"}, "up")
+    google = {"x-goog-api-key": "any"}
+    with (
+        playing(COMPATIBLE, TEXT) as scene,
+        served(service_for(scene.model, model_map)) as url,
+    ):
+        openai_list = httpx.get(f"{url}/v1/models").json()
+        gemini_list = httpx.get(f"{url}/v1beta/models", headers=google).json()
+        one = httpx.get(f"{url}/v1/models/org/large").json()
+
+    assert [model["id"] for model in openai_list["data"]] == ["org/large"]
+    assert [model["name"] for model in gemini_list["models"]] == ["models/org/large"]
+    assert one["id"] == "org/large"
+
+
 def test_vertex_ai_lists_models_in_its_own_form() -> None:
     """Google's client in that mode reads `publisherModels`, page by page."""
     names = {"fast": "up/one", "slow": "up/two", "vendor/far": "up/one"}
