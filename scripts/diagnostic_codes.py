@@ -230,7 +230,7 @@ _CODES: Final = {
     ),
     "model-fallback": _Code(
         "A different model from the requested one responded.",
-        "The first model failed, and the client has the middleware `Fallback`.",
+        "The first model failed, and the call has `fallbacks`, or the client `Fallback`.",
         "The message has the first model's error.",
     ),
     "moved-tool-result-media": _Code(
@@ -580,8 +580,8 @@ _CODES: Final = {
     ),
     "unsupported-tool-choice": _Code(
         "The tool choice was left out.",
-        "The choice is `none`, and the API cannot forbid calls of the tools that it is sent.",
-        "Send the request without tools.",
+        "The choice is `none`; the API cannot forbid calls, and requires tools that were called.",
+        "Do not run the calls, and ask again.",
     ),
     "usage-missing": _Code(
         "The response is complete, but its tokens are unknown.",

@@ -55,8 +55,7 @@ def _reports_of(path: Path) -> Iterator[Report]:
         if action in NAMED:
             yield Report(NAMED[action], "dropped", place)
         elif action is not None:
-            code = _code(call)
-            if code is not None:
+            for code in _codes(call, tree):
                 yield Report(code, action, place)
 
 
@@ -75,14 +74,28 @@ def _action(call: ast.Call) -> str | None:
     return None
 
 
-def _code(call: ast.Call) -> str | None:
+def _codes(call: ast.Call, tree: ast.Module) -> Iterator[str]:
+    """Yield the code that *call* has, or all that a name of its module may stand for."""
     at = 2 if isinstance(call.func, ast.Attribute) and call.func.attr == "_cut" else 0
     named = (word.value for word in call.keywords if word.arg == "code")
     given = next(named, call.args[at] if len(call.args) > at else None)
-    if isinstance(given, ast.Name):
-        return _constants().get(given.id)
-    value = given.value if isinstance(given, ast.Constant) else None
-    return value if isinstance(value, str) else None
+    if isinstance(given, ast.Name) and given.id in _constants():
+        yield _constants()[given.id]
+    elif isinstance(given, ast.Name):
+        for made in ast.walk(tree):
+            if isinstance(made, ast.Assign) and ast.unparse(made.targets[0]) == given.id:
+                value = made.value
+                yield from _texts(
+                    *((value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,))
+                )
+    else:
+        yield from _texts(given)
+
+
+def _texts(*values: ast.expr | None) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
 
 
 @cache

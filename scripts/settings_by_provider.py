@@ -85,6 +85,8 @@ class Row:
     taken: frozenset[str]
     changed: frozenset[str]
     left_out: tuple[str, ...]
+    refused: frozenset[str]
+    """Those of `left_out` that are an error."""
 
 
 def rows() -> Iterator[Row]:
@@ -100,7 +102,8 @@ def rows() -> Iterator[Row]:
                 model.id,
                 frozenset(name for name, outcome in found.items() if outcome == "taken"),
                 frozenset(name for name, outcome in found.items() if outcome == "changed"),
-                tuple(name for name, outcome in found.items() if outcome == "dropped"),
+                tuple(name for name, outcome in found.items() if outcome in ("dropped", "refused")),
+                frozenset(name for name, outcome in found.items() if outcome == "refused"),
             )
 
 
@@ -115,11 +118,11 @@ def _models(entry: ProviderEntry) -> Iterator[Model]:
 
 
 def _outcome(client: Client, model: Model, given: dict[str, Any]) -> str:
-    """Return whether the setting is taken, changed or dropped."""
+    """Return whether the setting is taken, changed, dropped or refused."""
     try:
         prepared = client.prepare(request(model=model, prompt="Hi", **given)).unwrap()
     except LLMError:
-        return "dropped"  # an error that names it, before anything is sent
+        return "refused"  # an error that names it, before anything is sent
     notes = [note for note in prepared.diagnostics if note.code != "missing-api-key"]
     if any(note.action == "dropped" for note in notes):
         return "dropped"
@@ -130,11 +133,15 @@ def table() -> str:
     """Return a line for each example model: what it takes no part of, and what is adapted."""
     lines = ["| Provider | API | Model | Left out | Adapted |", "| --- | --- | --- | --- | --- |"]
     for row in rows():
-        left_out = ", ".join(f"`{name}`" for name in row.left_out) or "nothing"
+        left_out = ", ".join(_named(name, row) for name in row.left_out) or "nothing"
         adapted = ", ".join(f"`{name}`" for name in SETTINGS if name in row.changed) or "nothing"
         cells = (f"`{row.provider}`", row.protocol, row.model, left_out, adapted)
         lines.append(f"| {' | '.join(cells)} |")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _named(setting: str, row: Row) -> str:
+    return f"`{setting}`" + " (an error)" * (setting in row.refused)
 
 
 def page(text: str) -> str:

@@ -235,7 +235,8 @@ def _lower_level(
     level = _level(reasoning.effort, rules)
     if reasoning.effort in _EFFORTS and level != reasoning.effort.upper():
         why = f"the model has no such level; {level} is the nearest"
-        diagnostics.at("reasoning.effort").changed("unsupported-parameter", why)
+        code = "reasoning-not-off" if reasoning.effort == "none" else "reasoning-effort-changed"
+        diagnostics.at("reasoning.effort").changed(code, why)
     return {"thinkingLevel": level}
 
 

@@ -32,6 +32,10 @@ def lower_tools(
     *keys* are the ids under which raw tools are this server's own.
     """
     choice = _checked(request, dialect)
+    if _are_forbidden(choice, request, dialect):
+        why = "the server cannot forbid tool calls: the tools are left out"
+        diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
+        return {}
     forced = choice if choice is not None and choice.mode == "named" else None
     alone = forced is not None and dialect.named_tool_choice == "required"
     tools: list[NativeObject] = []
@@ -66,12 +70,18 @@ def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
         getattr(tool, "name", None) != choice.tool_name for tool in request.tools
     ):
         raise unknown_tool(choice)
-    if request.tools and choice.mode not in dialect.tool_choice_modes:
+    if request.tools and choice.mode not in {"none", *dialect.tool_choice_modes}:
         modes = ", ".join(sorted(dialect.tool_choice_modes)) or "none at all"
         raise UnsupportedToolChoiceError(
             f"the server does not support the tool choice {choice.mode!r}; it takes: {modes}"
         )
     return choice
+
+
+def _are_forbidden(choice: ToolChoice | None, request: LLMRequest, dialect: ChatDialect) -> bool:
+    """Return whether no tool may be called, and the server has no choice for it."""
+    forbids = choice is not None and choice.mode == "none"
+    return forbids and bool(request.tools) and "none" not in dialect.tool_choice_modes
 
 
 def _lower_choice(choice: ToolChoice, alone: bool, tools: list[NativeObject]) -> object:

@@ -208,6 +208,14 @@ def test_modes_that_the_server_lacks_are_refused() -> None:
     assert "auto, none" in failed.message
 
 
+def test_tools_are_left_out_where_the_server_cannot_forbid_calls() -> None:
+    dialect = evolve(COMPATIBLE, tool_choice_modes=frozenset({"auto"}))
+    asked = _asked(WEATHER, tool_choice=ToolChoice.none())
+
+    assert body(asked, dialect).keys().isdisjoint({"tools", "tool_choice"})
+    assert codes(asked, dialect) == [("tool-choice-emulated", "tool_choice")]
+
+
 @pytest.mark.parametrize("wanted", [True, False])
 def test_parallel_calls_are_sent_beside_tools(wanted: bool) -> None:
     """Without tools the parameter is an error at OpenAI, and has no effect."""
