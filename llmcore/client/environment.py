@@ -119,6 +119,8 @@ def unconfigured(
         message = f"{owner}, which is not configured {listing}: {_remedy(entries[info.provider])}"
     elif (hint := prompt_as_model(model_id)) is not None:
         message = hint
+    elif PROVIDER_ALIASES.get(model_id, model_id) in entries:
+        message = f"{model_id!r} is a provider, not a model: write '{model_id}:MODEL'"
     elif not model_id:
         message = f"there is no default provider {listing}: {_ANY_REMEDY}"
     else:

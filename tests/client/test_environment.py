@@ -338,6 +338,7 @@ def test_tag_of_a_local_model_that_is_nearly_a_provider_is_sent_to_the_local_ser
         ("opnai:gpt-5.2", None, "did you mean 'openai'?"),
         ("m", "mistrl", "did you mean 'mistral'?"),
         ("qwen-of-mine:7b", None, "model 'qwen-of-mine:7b'. 'qwen-of-mine' is not a provider"),
+        ("local", None, "'local' is a provider, not a model: write 'local:MODEL'"),
         ("", None, "no default provider .*: set a key such as OPENAI_API_KEY"),
         ("Why is the sky blue?", None, "'Why is the sky blue.' is given as the model"),
         ("m", "nowhere-at-all", "'nowhere-at-all' is not configured"),
