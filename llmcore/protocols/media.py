@@ -235,12 +235,17 @@ def text_data(part: MediaPart) -> str | None:
     """Return the part's bytes as text, if its MIME type is text and they are UTF-8."""
     data = raw_bytes(part)
     media_type = media_type_of(part) or ""
-    if data is None or not (media_type.startswith("text/") or media_type in _TEXT_TYPES):
+    if data is None or not is_text_type(media_type):
         return None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
+
+
+def is_text_type(media_type: str) -> bool:
+    """Return whether data of *media_type* is text."""
+    return media_type.startswith("text/") or media_type in _TEXT_TYPES
 
 
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/x-yaml"})

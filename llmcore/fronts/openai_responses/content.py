@@ -19,6 +19,7 @@ from attrs import evolve
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import decoded, read, remote, report_unknown, with_mark
+from llmcore.protocols.media import is_text_type, media_type_of
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     AudioPart,
@@ -33,7 +34,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue, object_or_empty, objects, present, str_or_none
 
 # -- reading
 
@@ -93,7 +94,7 @@ def _is_part(item: object) -> bool:
 
 
 def _read_whole(native: object, protocol_id: str | None, diagnostics: Diagnostics) -> ContentPart:
-    """Return a part with its own settings: a file's detail and a cache breakpoint.
+    """Return a part with its own settings: how a file is shown, and a cache breakpoint.
 
     Parts that OpenAI's API does not have, such as OpenRouter's `input_video`, go unread to another
     server of it (https://openrouter.ai/docs/features/multimodal).
@@ -107,20 +108,27 @@ def _read_whole(native: object, protocol_id: str | None, diagnostics: Diagnostic
     part = read_part(native, diagnostics)
     report_unknown(fields, _FIELDS, diagnostics)
     if isinstance(part, DocumentPart):
-        part = _with_detail(part, fields, protocol_id, diagnostics)
+        part = _shown_file(part, fields, protocol_id, diagnostics)
     return with_mark(part, fields, protocol_id, diagnostics)
 
 
-def _with_detail(
+def _shown_file(
     part: DocumentPart, native: Mapping[str, Any], protocol_id: str | None, diagnostics: Diagnostics
 ) -> DocumentPart:
-    """Return a file with the detail in which it is shown to the model, which few APIs have."""
+    """Return a file with the detail in which it is shown to the model, which few APIs have.
+
+    A text file stays a file for the same API, which reads tables and code in ways of its own:
+    https://developers.openai.com/api/docs/guides/file-inputs, read November 2026.
+    """
     detail = read(native, "detail", str, f"{diagnostics.path}.")
-    if detail in (None, "auto"):
-        return part
+    detail = None if detail == "auto" else detail
     if protocol_id == PROTOCOL_ID:
-        return evolve(part, provider_metadata={METADATA_KEY: {"detail": detail}})
-    diagnostics.at("detail").unsupported("the upstream takes no detail of a file")
+        is_text = "file_data" in native and is_text_type(media_type_of(part) or "")
+        form = "input_file" if is_text else None
+        shown = present({"part": form, "detail": detail})
+        return evolve(part, provider_metadata={METADATA_KEY: shown}) if shown else part
+    if detail is not None:
+        diagnostics.at("detail").unsupported("the upstream takes no detail of a file")
     return part
 
 

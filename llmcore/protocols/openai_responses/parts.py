@@ -95,8 +95,9 @@ def _lower_document(part: DocumentPart, diagnostics: Diagnostics) -> list[Native
     if part.citations:
         why = "the Responses API does not support citations of documents"
         diagnostics.at("citations").unsupported(why)
-    text = media.text_data(part)
-    detail = str_or_none(object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("detail"))
+    metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
+    text = None if metadata.get("part") == "input_file" else media.text_data(part)
+    detail = str_or_none(metadata.get("detail"))
     if text is not None:
         if detail is not None:
             diagnostics.at("detail").unsupported("a text is sent as it is, in no other detail")

@@ -102,6 +102,27 @@ def test_pictures_in_outputs_stay_pictures() -> None:
     assert part.parts[1].detail == "original"  # type: ignore[union-attr]
 
 
+TABLE = {"type": "input_file", "filename": "t.csv", "file_data": "data:text/csv;base64,YSxi"}
+
+
+@pytest.mark.parametrize("detail", [{}, {"detail": "low"}])
+def test_a_text_file_stays_a_file_for_the_same_api_and_is_text_for_others(
+    detail: dict[str, str],
+) -> None:
+    """OpenAI reads tables in a way of its own."""
+    provider = OpenAI.configure(api_key="k")
+    models: tuple[Any, ...] = (provider.responses("gpt-5.2"), provider.chat("gpt-5.2"))
+    sent = []
+    for model in models:
+        protocol = model.route.protocol
+        item = {"role": "user", "content": [{**TABLE, **detail}]}
+        made = translated({"input": [item]}, protocol_id=protocol.id)
+        sent.append(protocol.body.build(evolve(made.request, model=model), True).unwrap().body)
+
+    assert sent[0]["input"][0]["content"] == [{**TABLE, **detail}]
+    assert "a,b" in sent[1]["messages"][0]["content"]
+
+
 def test_tools_may_come_as_an_item() -> None:
     """A namespace of the reserved name is flattened like others."""
     made = translated(CODEX_LITE)
