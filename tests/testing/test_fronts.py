@@ -21,7 +21,6 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.result import Failure
 from llmcore.schema.tools import CustomTool
 from llmcore.schema.usage import Usage
@@ -74,8 +73,11 @@ def test_a_native_request_is_read_with_its_model_and_text(front_id: str) -> None
 
 def test_a_freeform_tool_of_responses_stays_one() -> None:
     """An upstream of the same API has it."""
-    tools: JsonValue = [{"type": "custom", "name": "run"}]
-    body: JsonObject = {"model": "m", "input": "Hi", "tools": tools}
+    body: dict[str, Any] = {
+        "model": "m",
+        "input": "Hi",
+        "tools": [{"type": "custom", "name": "run"}],
+    }
 
     assert read_as_front("openai-responses", body).unwrap().tools == (CustomTool("run"),)
 
