@@ -31,6 +31,7 @@ from llmcore.bridge.state.call_states import KeptCalls
 from llmcore.bridge.translated_run import ResponsePlan, StoredResponse, TranslatedRun
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much
+from llmcore.fronts.anthropic_messages.compaction import loses_thread
 from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, forbidden, invalid
 from llmcore.fronts.front import (
@@ -215,8 +216,9 @@ class Generation(Generic[Read]):
         """Return the route to an upstream of the same API, which gets the request as it came.
 
         None where the gateway must change or keep something: sealed state of earlier responses,
-        policies on tools, a cache of responses, a summary that the upstream does not make, tools
-        that it does not have, or a framing that it does not send.
+        policies on tools, a cache of responses, a summary that the upstream does not make, a
+        thread that it does not keep, tools that it does not have, or a framing that it does not
+        send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
         if not isinstance(route, Route) or route.protocol.id != self.front.id:
@@ -228,6 +230,7 @@ class Generation(Generic[Read]):
             or policy.registered_tools
             or may_be_cached(service.settings.cache, request)
             or needs_summary(request.body, chosen.upstream)
+            or loses_thread(request.body, chosen.upstream)
             or (lacks_tools and self.front.has_native_tools(request.body))
             or (chosen.streaming and not self._is_framed(request))
             or holds_sealed_state(request.body)

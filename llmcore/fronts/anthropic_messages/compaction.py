@@ -1,4 +1,4 @@
-"""Compaction: a summary in place of a conversation, for upstreams of other APIs.
+"""Compaction: a summary in place of a conversation, for upstreams of other APIs; and threads.
 
     {"compaction": {"type": "summarize"}, "messages": [...]}           a request for one, and
     {"role": "assistant", "stop_reason": "compaction",                 its response,
@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.fronts.front import Upstream
 from llmcore.fronts.reading import Fields, cache_ttl_of, read
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
-from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
+from llmcore.protocols.anthropic_messages.names import COMPACTION, PROTOCOL_ID, Block
 from llmcore.schema.content import cached
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
@@ -36,6 +37,24 @@ def summary_instruction(body: Fields) -> str | None:
         return None
     own = read(wanted, "instructions", str, f"{COMPACTION}.") or ""
     return own if own.strip() else INSTRUCTION
+
+
+# -- threads, whose earlier messages a server keeps
+
+KEEPING_PROVIDERS: Final = frozenset({"anthropic"})
+
+
+def loses_thread(body: Mapping[str, Any], upstream: Upstream) -> bool:
+    """Return whether *body* continues a thread that its upstream does not keep.
+
+    Servers of the Messages API that do not know `thread` ignore it, and the model would see only
+    the last messages. An upstream without a provider's id counts as Anthropic's.
+    """
+    thread = body.get("thread")
+    if not isinstance(thread, dict) or thread.get("type") != "continue":
+        return False
+    keeps = upstream.provider is None or upstream.provider in KEEPING_PROVIDERS
+    return not (keeps and upstream.protocol_id == PROTOCOL_ID)
 
 
 # -- conversations that go on from one

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from llmcore.fronts.anthropic_messages.compaction import summary_instruction
+from llmcore.fronts.anthropic_messages.compaction import loses_thread, summary_instruction
 from llmcore.fronts.anthropic_messages.messages import TurnReader
 from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
@@ -118,7 +118,8 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
     if not messages:
         lost = ", ".join(sorted({note.message for note in diagnostics.entries}))
         raise invalid(f"messages: nothing is left to answer ({lost})", "messages")
-    wish = None if upstream.protocol_id == PROTOCOL_ID else _foreign_wish(body)
+    _check_thread(body, upstream)
+    wish = None if upstream.protocol_id == PROTOCOL_ID else summary_instruction(body)
     if wish is not None:
         messages = (*messages, Message.user(wish))
         body = {**body, "tool_choice": {"type": "none"}}
@@ -155,20 +156,16 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
     )
 
 
-def _foreign_wish(body: Fields) -> str | None:
-    """Return the words that ask an upstream of another API for the summary that *body* is for.
-
-    None for other requests. Raises FrontError for one that goes on from what only Anthropic keeps.
-    """
-    thread = read(body, "thread", dict) or {}
-    if thread.get("type") == "continue":
+def _check_thread(body: Fields, upstream: Upstream) -> None:
+    """Raise FrontError, 404, for a request that goes on from what only Anthropic keeps."""
+    read(body, "thread", dict)
+    if loses_thread(body, upstream):
         raise FrontError(
             status=404,
             message="The upstream keeps no threads: send the whole conversation.",
             code=THREAD_NOT_FOUND,
             param="thread",
         )
-    return summary_instruction(body)
 
 
 _MAX_MESSAGES: Final = 100_000

@@ -10,6 +10,7 @@ from attrs import evolve
 from llmcore.bridge.model_map import model_map_from
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.routes.route import Route
+from llmcore.schema.model import Model
 from tests.support.servers.front_gateways import gateway, served, service_for
 from tests.support.servers.loopback import Answer, Handler, Received, serve
 from tests.support.wire.matrix import (
@@ -253,6 +254,26 @@ def test_a_refusal_of_the_gateways_key_is_not_the_clients(
     assert answer.status_code == shown
     assert answer.headers["x-should-retry"] == "false"
     assert KEY not in answer.text
+
+
+@pytest.mark.parametrize(("provider", "status"), [("anthropic", 200), ("bedrock", 404)])
+def test_a_thread_goes_on_only_at_a_server_that_keeps_it(provider: str, status: int) -> None:
+    """Others ignore the field, and the model would see nothing but the last message."""
+
+    def handler(_received: Received) -> Answer:
+        data = json.dumps(ANTHROPIC.whole(SAID)).encode()
+        return Answer([data], headers={"content-type": "application/json"}, length=len(data))
+
+    thread = {"type": "continue", "previous_message_id": "msg_1"}
+    with serve(handler) as server:
+        model = ANTHROPIC.model_at(server.url)
+        with gateway(Model(model.id, provider, route=model.route)) as url:
+            body = {**REQUESTS["anthropic-messages"][2], "thread": thread}
+            answer = httpx.post(f"{url}/v1/messages", json=body)
+
+    assert answer.status_code == status
+    assert len(server.received) == (status == 200)
+    assert status == 200 or answer.json()["error"]["details"] == {"error_code": "thread_not_found"}
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens"])
