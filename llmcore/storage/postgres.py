@@ -73,7 +73,8 @@ class PostgresDatabase:
         """Return what *work* returns for a cursor, in a transaction that is then committed.
 
         *work* runs again after a deadlock, and on a new connection if that of the first try was
-        closed by the server, or led to one that cannot be written to. Raises psycopg.Error, which
+        closed by the server, or led to one that cannot be written to or has lost its tables, which
+        are then made. Raises psycopg.Error, which
         is ConnectionTimeout if nothing was sent, and TimeoutError if the server does not answer.
         """
         if self._pid != os.getpid():
@@ -96,9 +97,13 @@ class PostgresDatabase:
             except self._driver.Error as error:
                 connection.close()
                 was_stale = not is_new and self._is_of_stale_connection(error)
-                if was_stale:
+                lost_tables = isinstance(error, self._driver.errors.UndefinedTable)
+                if was_stale or lost_tables:
                     self.close()  # the others lead to the same server
-                repeats = was_stale or isinstance(error, self._driver.errors.DeadlockDetected)
+                if lost_tables:  # another database took the place of the first one
+                    self._has_tables = False
+                deadlock = isinstance(error, self._driver.errors.DeadlockDetected)
+                repeats = was_stale or lost_tables or deadlock
                 if not tries_left or not repeats:
                     raise
             except BaseException:

@@ -97,6 +97,20 @@ def test_connections_to_a_server_that_became_read_only_are_replaced(
     assert processes_of_all(database).isdisjoint(before)
 
 
+def test_tables_that_are_gone_are_made_again(
+    server: PostgresServer, database: PostgresDatabase
+) -> None:
+    """An empty database at the same address takes the place of the first one."""
+    database.run(process_of)
+    other = PostgresDatabase(server.url, setting="X", tables=_TABLES)
+    other.run(lambda cursor: cursor.execute("drop table numbers"))
+    other.close()
+
+    database.run(lambda cursor: rows_of(cursor, "insert into numbers values (1)"))
+
+    assert database.run(lambda cursor: rows_of(cursor, "select * from numbers")) == [(1,)]
+
+
 def test_a_server_that_stays_read_only_is_an_error(database: PostgresDatabase) -> None:
     """After one new connection."""
     database.run(process_of)

@@ -176,8 +176,8 @@ class LineHandler(logging.StreamHandler[TextIO]):
         """Do nothing."""
 
 
-def _poll_of(stream: TextIO) -> Callable[[int], Sequence[object]] | None:
-    """Return a function that returns nothing while *stream* has no room; None on Windows."""
+def _poll_of(stream: TextIO) -> Callable[[float], Sequence[object]] | None:
+    """Return what returns anything if *stream* takes more; None where the system does not tell."""
     if sys.platform == "win32":
         return None
     try:
