@@ -280,7 +280,8 @@ class Call:
             self.accumulator,
             raw=self._raw,
         )
-        decoder.until_delta = True
+        # Who watches the bytes of a response gets all events of a chunk with it.
+        decoder.until_delta = self._on_response is None
         return decoder
 
     async def _exchanged(self) -> tuple[RoutedRequest, Exchange]:

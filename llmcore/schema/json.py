@@ -488,9 +488,7 @@ def encodes(raw: str, arguments: JsonValue) -> bool:
     if written == raw.encode("utf-8", "surrogatepass"):  # as many servers write them
         return True
     parsed = parse_arguments(raw, strict=True)[0]
-    if dumps(parsed) == written:  # nearly always, and cheaper than sorted keys
-        return True
-    return canonical(parsed) == canonical(arguments)
+    return dumps(parsed) == written or canonical(parsed) == canonical(arguments)
 
 
 def _object_with_line_breaks(text: str) -> dict[str, JsonValue] | None:

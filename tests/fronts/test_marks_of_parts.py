@@ -116,7 +116,7 @@ TEXT = f"data:text/plain;base64,{base64.b64encode(b'Hi').decode()}"
         ({"file_id": "file_1"}, "high", "openai-responses", ["high"], []),
         ({"file_url": "https://a.example/b.pdf"}, "low", "openai-responses", ["low"], []),
         ({"file_data": PDF}, "auto", "openai-responses", [], []),
-        ({"file_data": TEXT}, "low", "openai-responses", [], ["messages[0].content[0].detail"]),
+        ({"file_data": TEXT}, "low", "openai-responses", ["low"], []),
         ({"file_data": PDF}, "low", "openai-chat", [], ["input[0].content[0].detail"]),
         ({"file_data": PDF}, "low", "gemini", [], ["input[0].content[0].detail"]),
         ({"file_data": PDF}, "auto", "gemini", [], []),

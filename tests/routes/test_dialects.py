@@ -269,12 +269,10 @@ def test_one_tool_is_forced_by_name_or_by_offering_it_alone(
 @pytest.mark.parametrize(
     ("name", "mode"),
     [
-        ("zai:m", "none"),
         ("zai:m", "required"),
         ("zai:m", "named"),
         ("deepinfra:m", "required"),
         ("deepinfra:m", "named"),
-        ("ollama:m", "none"),
     ],
 )
 def test_choices_that_the_api_lacks_are_refused(name: str, mode: str) -> None:

@@ -652,7 +652,7 @@ def test_a_text_that_the_client_has_is_not_in_the_state_that_it_carries() -> Non
     made = answer()
 
     assert "Reading." not in unsealed(made.message["reasoning_details"])
-    assert "Reading." in unsealed([{"data": made.writer.sealed_calls["c1"]}])
+    assert "Reading." in unsealed([{"data": state} for state in made.writer.sealed_calls.values()])
 
 
 def unsealed(details: Sequence[Mapping[str, Any]]) -> str:
