@@ -37,16 +37,19 @@ def uses_of(run: SentResponse, seconds: float, prices: PriceList) -> Iterator[Up
     """Yield what each try used that was made for *run*, which ended after *seconds*.
 
     Tries whose response began are used up also if another one followed. One that the gateway itself
-    cancelled before, such as a choice beside one that failed, is not.
+    cancelled before, such as a choice beside one that failed, is not; one from the response cache
+    was never sent. A client that leaves before the first event has used its prompt: the upstream
+    may have read it.
     """
     has_left = outcome_of(run.calls) == CANCELLED
     for call in (*run.failed_calls, *run.calls):
         for response in call.repeated:
             if use := use_of_try(call, response, seconds, prices):
                 yield use
-        usage = usage_of(call, seconds, prices)
-        if usage is not None and (has_left or call.response.provider):
-            yield UpstreamUse(call.info.upstream, call.response, usage)
+        if call.is_sent and (has_left or call.response.provider):
+            usage = _usage(call, call.response, call.outcome, seconds, prices)
+            if usage is not None:
+                yield UpstreamUse(call.info.upstream, call.response, usage)
 
 
 def use_of_try(
@@ -58,15 +61,6 @@ def use_of_try(
     """
     usage = _usage(call, response, "failed", seconds, prices)
     return None if usage is None else UpstreamUse(call.info.upstream, response, usage)
-
-
-def usage_of(call: CallRecord, seconds: float, prices: PriceList) -> Usage | None:
-    """Return what a *call* of one upstream used until it ended, after *seconds*.
-
-    None if nothing was begun. One from the response cache was never sent. A client that leaves
-    before the first event has used its prompt: the upstream may have read it.
-    """
-    return _usage(call, call.response, call.outcome, seconds, prices) if call.is_sent else None
 
 
 def _usage(

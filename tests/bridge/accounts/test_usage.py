@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from llmcore.bridge.accounts.prices import PriceList
-from llmcore.bridge.accounts.usage import usage_of
+from llmcore.bridge.accounts.usage import uses_of
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.response_run import RunLabels
 from llmcore.schema.content import TextPart
@@ -65,19 +65,20 @@ class Run:
 
 def used(run: Any, seconds: float = 0.0) -> tuple[int | None, int | None]:
     """Return the input and the output that *run* is charged for."""
-    usage = usage_of(run, seconds, PriceList())
-    assert usage is not None
-    return usage.input_tokens, usage.output_tokens
+    (use,) = uses_of(run, seconds, PriceList())
+    return use.usage.input_tokens, use.usage.output_tokens
 
 
 def test_counts_of_the_upstream_are_used_as_they_are() -> None:
     counted = Usage.make(input_tokens=30, output_tokens=20)
 
-    assert usage_of(Run(outcome="completed", usage=counted), 60.0, PriceList()) == counted  # type: ignore[arg-type]
+    (use,) = uses_of(Run(outcome="completed", usage=counted), 60.0, PriceList())  # type: ignore[arg-type]
+
+    assert use.usage == counted
 
 
 def test_nothing_is_used_by_a_response_that_failed_before_it_began() -> None:
-    assert usage_of(Run(outcome="failed", begun=False), 60.0, PriceList()) is None  # type: ignore[arg-type]
+    assert list(uses_of(Run(outcome="failed", begun=False), 60.0, PriceList())) == []  # type: ignore[arg-type]
 
 
 def test_a_prompt_that_was_not_counted_is_estimated_as_it_was_reserved() -> None:
