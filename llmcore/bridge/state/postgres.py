@@ -11,7 +11,10 @@ import anyio
 import anyio.to_thread
 
 from llmcore.bridge.state.store import (
+    FORGOTTEN_PER_WRITE,
+    FULL_S,
     SEALING_KEY_BYTES,
+    THREADS,
     StateUnavailableError,
     packed,
     packed_items,
@@ -25,10 +28,6 @@ from llmcore.storage.postgres import PostgresDatabase, rows_of
 
 _T = TypeVar("_T")
 
-_THREADS: Final = 32
-_FORGOTTEN_PER_WRITE: Final = 64
-_FULL_S: Final = 5.0
-"""How long a store whose disk was full takes no further records."""
 _TABLES: Final = """
 create table if not exists openbridge_responses (
     id text primary key, data bytea not null, expires timestamptz not null
@@ -85,7 +84,7 @@ class PostgresResponseStore:
     def __init__(self, url: str, *, ttl_s: float, setting: str = "OPENBRIDGE_POSTGRES_URL") -> None:
         self._db = PostgresDatabase(url, setting=setting, tables=_TABLES)
         self._ttl_s = ttl_s
-        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._threads = anyio.CapacityLimiter(THREADS)
         self._full_until = -math.inf
 
     async def check(self) -> None:
@@ -105,7 +104,7 @@ class PostgresResponseStore:
 
         def write(db: Any) -> None:
             data, items = packed(record), packed_items(record)
-            rows_of(db, _OLD_RESPONSES, (_FORGOTTEN_PER_WRITE,))
+            rows_of(db, _OLD_RESPONSES, (FORGOTTEN_PER_WRITE,))
             rows_of(db, _DELETE, (record.id,))
             rows_of(db, _PUT, (record.id, data, self._ttl_s))
             for name in sorted(items):
@@ -143,7 +142,7 @@ class PostgresResponseStore:
         """Write a named value for *ttl_s* seconds."""
 
         def write(db: Any) -> None:
-            rows_of(db, _OLD_VALUES, (_FORGOTTEN_PER_WRITE,))
+            rows_of(db, _OLD_VALUES, (FORGOTTEN_PER_WRITE,))
             rows_of(db, _KEEP, (name, value, ttl_s))
 
         await self._run(write)
@@ -192,7 +191,7 @@ class PostgresResponseStore:
             return self._db.run(step)
         except (psycopg.Error, OSError) as error:
             if isinstance(error, psycopg.errors.DiskFull):
-                self._full_until = time.monotonic() + _FULL_S
+                self._full_until = time.monotonic() + FULL_S
             reason = reason_of(error)
             message = f"the response store (PostgreSQL) does not answer as it should: {reason}"
             raise StateUnavailableError(message) from error

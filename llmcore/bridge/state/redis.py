@@ -16,7 +16,9 @@ import anyio
 import anyio.to_thread
 
 from llmcore.bridge.state.store import (
+    FULL_S,
     SEALING_KEY_BYTES,
+    THREADS,
     StateUnavailableError,
     packed,
     packed_items,
@@ -34,11 +36,8 @@ PREFIX = "openbridge:"
 _SEALING_KEY = f"{PREFIX}sealing-key"
 _CONNECT_S = 2.0
 _REPLY_S = 5.0
-_THREADS = 32
 _AVOIDED_S = 5.0
 """Seconds without further commands after Redis did not answer in time."""
-_FULL_S = 5.0
-"""How long a Redis that had no memory for a record takes no further ones."""
 
 _COMMAND = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: ", re.DOTALL)
 """The text before an error of a pipeline: it quotes the beginning of what was to be stored."""
@@ -74,7 +73,7 @@ class RedisConnections:
             connect_s=_CONNECT_S,
             reply_s=_REPLY_S,
             retries=1,  # what is sent is idempotent
-            max_connections=_THREADS,
+            max_connections=THREADS,
         )
         self._avoided_until = -math.inf
         self._full_until = -math.inf
@@ -97,7 +96,7 @@ class RedisConnections:
             if isinstance(error, redis.TimeoutError):
                 self._avoided_until = time.monotonic() + _AVOIDED_S
             if isinstance(error, redis.OutOfMemoryError):
-                self._full_until = time.monotonic() + _FULL_S
+                self._full_until = time.monotonic() + FULL_S
             error.args = (_COMMAND.sub("", str(error)),)
             message = f"{self._stored} (Redis) does not answer as it should: {reason_of(error)}"
             raise StateUnavailableError(message) from error
@@ -122,7 +121,7 @@ class RedisResponseStore:
     def __init__(self, url: str, *, ttl_s: float, setting: str = "OPENBRIDGE_REDIS_URL") -> None:
         self._ttl_ms = math.ceil(ttl_s * 1000)
         self._connections = RedisConnections(url, stored="the response store", setting=setting)
-        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._threads = anyio.CapacityLimiter(THREADS)
 
     async def check(self) -> None:
         """Raise StateUnavailableError unless Redis answers and can be written to."""

@@ -19,8 +19,11 @@ import anyio
 import anyio.to_thread
 
 from llmcore.bridge.state.store import (
+    FORGOTTEN_PER_WRITE,
+    FULL_S,
     SEALING_KEY_BYTES,
     SMALL_VALUE_BYTES,
+    THREADS,
     StateUnavailableError,
     no_room_for_values,
     packed,
@@ -30,6 +33,7 @@ from llmcore.bridge.state.store import (
 )
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema import json
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile
 
@@ -95,15 +99,9 @@ select id from responses where owner = (select owner from shares order by MEASUR
 and id <> ? order by expires limit 1
 """
 _COUNT = "select count(*), coalesce(sum(size), 0) from responses"
-_FORGOTTEN_PER_WRITE = 64
-"""The most responses that one write deletes; after a bound is lowered, several writes reach it."""
 _BUSY_S = 5.0
 _ROOM_BYTES = 16 * 1024 * 1024
 """Free space that the disk must have before a request is sent to an upstream."""
-_FULL_S = 5.0
-"""How long a store whose file could not grow takes no further records."""
-_THREADS = 32
-"""All of them may wait for a file that another program has locked."""
 
 
 class SqliteResponseStore:
@@ -129,8 +127,7 @@ class SqliteResponseStore:
         self._file = SqliteFile(path, LAYOUT, patience_s=_BUSY_S)
         self._setting = setting
         self._ttl_s = ttl_s
-        self._max_entries = max_entries
-        self._max_bytes = max_bytes
+        self._bounds = _Bounds(max_entries, max_bytes)
         self._clock = clock
         self._threads: anyio.CapacityLimiter | None = None
         """Made by the event loop that uses the store, which need not be the one that made it."""
@@ -166,7 +163,7 @@ class SqliteResponseStore:
                 "insert or replace into items values (?, ?, ?)",
                 [(name, record.id, item) for name, item in items.items()],
             )
-            self._make_room(db, record.id, now)
+            _make_room(db, self._bounds, record.id, now)
 
         self._locked(write)
 
@@ -213,14 +210,14 @@ class SqliteResponseStore:
 
     async def value(self, name: str) -> bytes | None:
         """Return the named value; None if it does not exist or has expired."""
-        return await self._run(lambda db: self._value(db, name))
+        return await self._run(lambda db: _value(db, name, self._clock()))
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
         """Write a named value for *ttl_s* seconds; StateUnavailableError if there is no room."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("begin immediate")
-            self._keep(db, name, value, ttl_s)
+            _keep(db, self._bounds, name, value, now=self._clock(), ttl_s=ttl_s)
 
         await self._run(write)
 
@@ -229,9 +226,9 @@ class SqliteResponseStore:
 
         def write(db: sqlite3.Connection) -> bool:
             db.execute("begin immediate")
-            value = self._value(db, name)
+            value = _value(db, name, now := self._clock())
             if value == old:
-                self._keep(db, name, new, ttl_s)
+                _keep(db, self._bounds, name, new, now=now, ttl_s=ttl_s)
                 return True
             return value == new
 
@@ -245,27 +242,6 @@ class SqliteResponseStore:
             db.executemany("delete from named_values where name = ?", [(name,) for name in names])
 
         await self._run(remove)
-
-    def _value(self, db: sqlite3.Connection, name: str) -> bytes | None:
-        query = "select value from named_values where name = ? and expires > ?"
-        row = db.execute(query, (name, self._clock())).fetchone()
-        return None if row is None else bytes(row[0])
-
-    def _keep(self, db: sqlite3.Connection, name: str, value: bytes, ttl_s: float) -> None:
-        now = self._clock()
-        db.execute(
-            "delete from named_values where name in "
-            "(select name from named_values where expires <= ? order by expires limit ?)",
-            (now, _FORGOTTEN_PER_WRITE),
-        )
-        (held,) = db.execute("select bytes from named_values_held").fetchone()
-        if len(value) > SMALL_VALUE_BYTES and held + len(value) > self._max_bytes:
-            raise no_room_for_values()
-        db.execute(
-            "insert into named_values values (?, ?, ?) on conflict (name) "
-            "do update set value = excluded.value, expires = excluded.expires",
-            (name, value, now + ttl_s),
-        )
 
     async def sealing_key(self) -> bytes:
         """Return the key of all processes that share the file."""
@@ -288,7 +264,7 @@ class SqliteResponseStore:
         return await self._in_thread(partial(self._locked, step))
 
     async def _in_thread(self, step: Callable[[], _T]) -> _T:
-        self._threads = self._threads or anyio.CapacityLimiter(_THREADS)
+        self._threads = self._threads or anyio.CapacityLimiter(THREADS)
         return await anyio.to_thread.run_sync(step, limiter=self._threads)
 
     def _locked(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -303,40 +279,81 @@ class SqliteResponseStore:
             raise StateUnavailableError(message) from error
         except (sqlite3.Error, OSError) as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                self._full_until = time.monotonic() + _FULL_S
+                self._full_until = time.monotonic() + FULL_S
             place = self._file.path or "in memory"
             message = f"the response store {place} does not work: {error}"
             raise StateUnavailableError(message) from error
 
-    def _make_room(self, db: sqlite3.Connection, written: str, now: float) -> None:
-        """Delete expired responses, and others than the *written* one until the bounds hold."""
-        for _ in range(_FORGOTTEN_PER_WRITE):
-            row = db.execute(_EXPIRED, (now,)).fetchone() or self._in_excess(db, written)
-            if row is None:
-                return
-            _forget(db, row[0])
 
-    def _in_excess(self, db: sqlite3.Connection, written: str) -> tuple[str] | None:
-        """Return the response to be deleted next because of a bound, if there is one."""
-        entries, size = self._held(db)
-        if entries <= self._max_entries and size <= self._max_bytes:
-            return None
-        measure = "entries" if entries > self._max_entries else "bytes"
-        of_largest = _OLDEST_OF_LARGEST.replace("MEASURE", measure)
-        row: tuple[str] | None = db.execute(of_largest, (written,)).fetchone()
-        return row or db.execute(_OLDEST, (written,)).fetchone()  # its owner has no other one
+# -- responses
 
-    def _held(self, db: sqlite3.Connection) -> tuple[int, int]:
-        """Return the stored totals of responses and their bytes; recount if they are missing."""
-        row = db.execute("select entries, bytes from held").fetchone()
+
+@frozen
+class _Bounds:
+    """The most responses, and the most bytes of them and of named values."""
+
+    entries: int
+    bytes: int
+
+
+def _make_room(db: sqlite3.Connection, bounds: _Bounds, written: str, now: float) -> None:
+    """Delete expired responses, and others than the *written* one until *bounds* hold."""
+    for _ in range(FORGOTTEN_PER_WRITE):
+        row = db.execute(_EXPIRED, (now,)).fetchone() or _in_excess(db, bounds, written)
         if row is None:
-            row = db.execute(_COUNT).fetchone()
-            db.execute("insert into held values (?, ?)", row)
-        entries, size = row
-        return entries, size
+            return
+        _forget(db, row[0])
+
+
+def _in_excess(db: sqlite3.Connection, bounds: _Bounds, written: str) -> tuple[str] | None:
+    """Return the response to be deleted next because of a bound, if there is one."""
+    entries, size = _held(db)
+    if entries <= bounds.entries and size <= bounds.bytes:
+        return None
+    measure = "entries" if entries > bounds.entries else "bytes"
+    of_largest = _OLDEST_OF_LARGEST.replace("MEASURE", measure)
+    row: tuple[str] | None = db.execute(of_largest, (written,)).fetchone()
+    return row or db.execute(_OLDEST, (written,)).fetchone()  # its owner has no other one
+
+
+def _held(db: sqlite3.Connection) -> tuple[int, int]:
+    """Return the stored totals of responses and their bytes; recount if they are missing."""
+    row = db.execute("select entries, bytes from held").fetchone()
+    if row is None:
+        row = db.execute(_COUNT).fetchone()
+        db.execute("insert into held values (?, ?)", row)
+    entries, size = row
+    return entries, size
 
 
 def _forget(db: sqlite3.Connection, response_id: str) -> None:
     """Remove a response and its items, if it is there."""
     db.execute("delete from items where response_id = ?", (response_id,))
     db.execute("delete from responses where id = ?", (response_id,))
+
+
+# -- named values
+
+
+def _value(db: sqlite3.Connection, name: str, now: float) -> bytes | None:
+    query = "select value from named_values where name = ? and expires > ?"
+    row = db.execute(query, (name, now)).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def _keep(
+    db: sqlite3.Connection, bounds: _Bounds, name: str, value: bytes, *, now: float, ttl_s: float
+) -> None:
+    db.execute(
+        "delete from named_values where name in "
+        "(select name from named_values where expires <= ? order by expires limit ?)",
+        (now, FORGOTTEN_PER_WRITE),
+    )
+    (held,) = db.execute("select bytes from named_values_held").fetchone()
+    if len(value) > SMALL_VALUE_BYTES and held + len(value) > bounds.bytes:
+        raise no_room_for_values()
+    db.execute(
+        "insert into named_values values (?, ?, ?) on conflict (name) "
+        "do update set value = excluded.value, expires = excluded.expires",
+        (name, value, now + ttl_s),
+    )

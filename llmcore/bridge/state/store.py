@@ -24,6 +24,12 @@ SMALL_VALUE_BYTES = 1024
 """Named values up to this size, such as leases, are written even if larger ones have no room."""
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A record whose stated size is larger than this is not read."""
+FORGOTTEN_PER_WRITE = 64
+"""The most entries that one write deletes; after a bound is lowered, several writes reach it."""
+FULL_S = 5.0
+"""How long a store whose disk or memory was full takes no further records."""
+THREADS = 32
+"""All of them may wait for a file that another program has locked, or for a server."""
 
 
 _MAX_REASON_CHARS: Final = 200

@@ -668,7 +668,7 @@ async def test_a_full_disk_of_postgres_is_known_before_the_next_request(
     """After a moment it is tried again."""
     import psycopg
 
-    monkeypatch.setattr(postgres_store, "_FULL_S", 1.0)
+    monkeypatch.setattr(postgres_store, "FULL_S", 1.0)
     store = PostgresResponseStore(postgres.url, ttl_s=60)
     await store.check()
     with psycopg.connect(postgres.url, autocommit=True) as db:
@@ -714,7 +714,7 @@ async def test_redis_that_holds_something_else_or_is_full_is_a_clear_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Values of another type, and a bound that is reached."""
-    monkeypatch.setattr(redis_store, "_FULL_S", 1.0)
+    monkeypatch.setattr(redis_store, "FULL_S", 1.0)
     with running_redis() as server, closing(server.client()) as client:
         store = RedisResponseStore(server.url, ttl_s=60)
         client.lpush("openbridge:response:resp_2", "x")
