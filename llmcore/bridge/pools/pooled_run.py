@@ -75,6 +75,8 @@ class _Search:
     pool: ModelPool
     asked: set[UpstreamModel] = field(init=False, factory=set)
     """Targets that have failed; the others are asked before them."""
+    tries: int = field(init=False, default=1)
+    """The tries of targets of the pool."""
     final: set[UpstreamModel] = field(init=False, factory=set)
     """Targets that are not tried again: their errors are permanent."""
     searched: list[ModelPool] = field(init=False, factory=list)
@@ -111,7 +113,20 @@ class _Search:
         """How long the client may be kept waiting for a target to be free."""
         return min(_LONGEST_WAIT_S, self.plan.deadline - anyio.current_time())
 
-    def find_other(self, error: LLMError) -> bool:
+    def goes_on(self, error: LLMError, target: UpstreamModel) -> bool:
+        """Return whether another try may follow *error*, of *target*; rule out unsuitable ones."""
+        policy = self.plan.policy
+        if isinstance(error, ContextLengthError | ContentFilterError):
+            if not self._find_other(error):
+                return False
+            self.tries = 0
+        elif not policy.applies_to(error):
+            if not moves_on(error):
+                return False
+            self.final.add(target)
+        return self.tries < max(policy.max_retries + 1, len(self.pool.targets))
+
+    def _find_other(self, error: LLMError) -> bool:
         """Change to the pool for requests that fail with *error*; return whether there is one.
 
         No pool is searched twice: two of them may name each other, for different errors.
@@ -135,24 +150,51 @@ class _Attempt(Generic[_Run_co]):
     wait_s: float
 
 
+@define
+class _Place:
+    """The target at which a response is counted as running, if there is one."""
+
+    health: UpstreamHealth
+    entered: tuple[UpstreamModel, Slot] | None = field(init=False, default=None)
+
+    async def enter(self, attempt: _Attempt[SentResponse]) -> bool:
+        """Count *attempt* as running, unless it has to wait; return False if its target is full."""
+        if attempt.wait_s:
+            return True
+        slot = await self.health.enter(attempt.target)
+        if slot is None:
+            return False
+        self.entered = attempt.target, slot
+        return True
+
+    async def leave(self) -> None:
+        """Stop counting the response."""
+        if self.entered is not None:
+            entered, self.entered = self.entered, None
+            await self.health.leave(*entered)
+
+
 class PooledRun(Generic[_Run_co]):
     """The response of the first target that begins one."""
 
     def __init__(
-        self, search: _Search, metrics: Metrics, make: MakeRun[_Run_co], attempt: _Attempt[_Run_co]
+        self,
+        search: _Search,
+        place: _Place,
+        metrics: Metrics,
+        make: MakeRun[_Run_co],
+        attempt: _Attempt[_Run_co],
     ) -> None:
         self._search = search
         self._health = search.health
+        self._place = place
         self._metrics = metrics
         self._make = make
         self._attempt = attempt
-        self._tries = 1
         self.failed_calls: list[CallRecord] = []
         """The calls of targets that failed."""
         self._failed: list[str] = []
         """Each failed target and why it failed, for the header."""
-        self._place: tuple[UpstreamModel, Slot] | None = None
-        """The target at which this response is counted as running."""
         self._sent = False
         self._moving = False
 
@@ -161,15 +203,14 @@ class PooledRun(Generic[_Run_co]):
         cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun[_Run_co]
     ) -> Self:
         """Make the response of the first target, which reads the request; FrontError if invalid."""
-        search = _Search(plan, health, plan.pool)
+        search, place = _Search(plan, health, plan.pool), _Place(health)
         while True:
             choice = search.choice()
             target = plan.pool.first if choice is None else choice.target
             run = await make(target, search.limits)
             attempt = _Attempt(target, run, max(health.wait_s(target), 0.0))
-            pooled = cls(search, metrics, make, attempt)
-            if await pooled._enters(attempt):
-                return pooled
+            if await place.enter(attempt):
+                return cls(search, place, metrics, make, attempt)
             await run.aclose()
 
     @property
@@ -210,7 +251,7 @@ class PooledRun(Generic[_Run_co]):
         try:
             await self._current.aclose()
         finally:
-            await self._leave_place()
+            await self._place.leave()
 
     # -- facts of the current response
 
@@ -274,25 +315,18 @@ class PooledRun(Generic[_Run_co]):
         target = self._attempt.target
         self._failed.append(f"{target.label} {_status(error)}")
         self._search.asked.add(target)
-        if not self._may_move_on(error):
+        if not self._search.goes_on(error, target):
             return False
         self._moving = True
         try:
-            if not await self._is_allowed() or not await self._next_target():
+            if refusal := await _refusal_of(self.calls):
+                self._failed.append(f"no other target: {refusal.code}")
+                return False
+            if not await self._next_target():
                 return False
         finally:
             self._moving = False
         self._report_move(target, self._current.info.upstream, error)
-        return True
-
-    async def _is_allowed(self) -> bool:
-        """Return whether the budgets allow another try, after what the failed one has used."""
-        for call in self.calls:
-            if call.response.provider:  # it began
-                refusal = await refused_try(call, call.response)
-                if refusal is not None:
-                    self._failed.append(f"no other target: {refusal.code}")
-                    return False
         return True
 
     def _report_move(
@@ -312,19 +346,6 @@ class PooledRun(Generic[_Run_co]):
             error=str(error),
         )
 
-    def _may_move_on(self, error: LLMError) -> bool:
-        """Return whether another target may be tried after *error*; rule out unsuitable ones."""
-        search, policy = self._search, self._search.plan.policy
-        if isinstance(error, ContextLengthError | ContentFilterError):
-            if not search.find_other(error):
-                return False
-            self._tries = 0
-        elif not policy.applies_to(error):
-            if not moves_on(error):
-                return False
-            search.final.add(self._attempt.target)
-        return self._tries < max(policy.max_retries + 1, len(search.pool.targets))
-
     async def _next_target(self) -> bool:
         """Begin the run of the next target; return whether there is one.
 
@@ -333,30 +354,30 @@ class PooledRun(Generic[_Run_co]):
         """
         search = self._search
         search.final.update(filter(self._health.refuses_model, search.pool.targets))
-        await self._leave_place()
+        await self._place.leave()
         while True:
             choice = search.choice()
             if choice is None or anyio.current_time() >= search.plan.deadline:
                 return False
             target = choice.target
-            wait_s = choice.wait_s if self._tries else self._health.wait_s(target)
-            if self._tries and wait_s > search.longest_wait_s:
+            wait_s = choice.wait_s if search.tries else self._health.wait_s(target)
+            if search.tries and wait_s > search.longest_wait_s:
                 return False
             try:
                 run = await self._made(target)
             except FrontError:
-                if not self._tries:
+                if not search.tries:
                     raise
                 search.final.add(target)
                 continue
             attempt = _Attempt(target, run, max(wait_s, 0.0))
-            if not await self._enters(attempt):
+            if not await self._place.enter(attempt):
                 await run.aclose()
                 continue
             await self._current.aclose()
             self.failed_calls += self.calls
             self._attempt = attempt
-            self._tries += 1
+            search.tries += 1
             return True
 
     async def _made(self, target: UpstreamModel) -> _Run_co:
@@ -380,24 +401,17 @@ class PooledRun(Generic[_Run_co]):
             if not attempt.wait_s and choice.target != attempt.target:
                 run = await self._made(choice.target)
                 attempt = _Attempt(choice.target, run, 0.0)
-            if not await self._enters(attempt):
+            if not await self._place.enter(attempt):
                 attempt = evolve(attempt, wait_s=max(self._health.wait_s(choice.target), _AGAIN_S))
             self._attempt = attempt
 
-    async def _enters(self, attempt: _Attempt[_Run_co]) -> bool:
-        """Count *attempt* as running, unless it has to wait; return False if its target is full."""
-        if attempt.wait_s:
-            return True
-        slot = await self._health.enter(attempt.target)
-        if slot is None:
-            return False
-        self._place = attempt.target, slot
-        return True
 
-    async def _leave_place(self) -> None:
-        if self._place is not None:
-            place, self._place = self._place, None
-            await self._health.leave(*place)
+async def _refusal_of(calls: Sequence[CallRecord]) -> FrontError | None:
+    """Return why the budgets allow no other try, after what those of *calls* that began used."""
+    for call in calls:
+        if call.response.provider and (refusal := await refused_try(call, call.response)):
+            return refusal
+    return None
 
 
 def _status(error: LLMError) -> str:
