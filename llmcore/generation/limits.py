@@ -8,13 +8,17 @@ returned even if it is the one that goes over a limit.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 from attrs import define, field, fields
 
 from llmcore.client.middleware.outcome import CallOutcome
+from llmcore.generation.abort import AbortSignal, cancelling
 from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.generation.retry import RetryPolicy
+from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
     from llmcore.schema.request import LLMRequest
+
+_T = TypeVar("_T")
 
 
 @define(auto_exc=False, eq=False, repr=False, kw_only=True)
@@ -117,3 +123,32 @@ class RunAccount:
         if self.limits.requests is None:
             return policy
         return policy.at_most(int(self.limits.requests - self.used["requests"] - 1))
+
+
+class RunTime:
+    """Limits the time of a run: by its signal, its total, and its limit of seconds."""
+
+    def __init__(self, signal: AbortSignal | None, timeouts: Timeouts, limits: RunLimits) -> None:
+        self.deadline = math.inf
+        """When the run must have ended, by the event loop's clock; it is set when work begins."""
+        self._signal = signal
+        self._timeouts = timeouts
+        self._limits = limits
+
+    async def within(self, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Return what *work* returns; raise the error of the limit that it exceeds."""
+        signal, total, seconds = self._signal, self._timeouts.total, self._limits.seconds
+        bounds = [bound for bound in (total, seconds) if bound is not None]
+        if signal is None and not bounds:
+            return await work()
+        if signal is not None:
+            signal.throw_if_aborted()
+        if bounds and math.isinf(self.deadline):
+            self.deadline = anyio.current_time() + min(bounds)
+        with anyio.CancelScope(deadline=self.deadline) as scope, cancelling(scope, signal):
+            return await work()
+        if signal is not None:
+            signal.throw_if_aborted()
+        if seconds is not None and seconds == min(bounds):
+            raise self._limits.error("seconds")
+        raise self._timeouts.expired("total")

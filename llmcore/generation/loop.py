@@ -14,7 +14,6 @@ A step is one pass from `ask` to `tools done`. With `background`, tools run whil
 read one by one.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable
@@ -24,9 +23,9 @@ import anyio
 from attrs import evolve
 
 from llmcore.client.event_stream import EventStream, broken_read
-from llmcore.generation.abort import AbortController, cancelling
+from llmcore.generation.abort import AbortController
 from llmcore.generation.execution import StepSettings, StepTools, unanswered
-from llmcore.generation.limits import RunAccount, RunLimitError, RunLimits
+from llmcore.generation.limits import RunAccount, RunLimitError, RunLimits, RunTime
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.next_step import NextStep, checked_step
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
@@ -44,6 +43,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Success
+from llmcore.schema.tools import ToolChoice
 
 _Phase: TypeAlias = Callable[["Run"], Awaitable[Sequence[LLMEvent]]]
 """A function of the run and not its bound method, with which the run would refer to itself."""
@@ -92,7 +92,7 @@ class Run:
         self._messages: tuple[Message, ...] = self._request.messages
         self._kept = len(self._messages)
         self._controller = AbortController()  # tools get its signal if the caller gave none
-        self._deadline = math.inf
+        self._time = RunTime(plan.abort_signal, self._timeouts, self._account.limits)
         self._phase: _Phase = Run._begin
         self._step = self._next_step()
         self._sent = self._request
@@ -142,7 +142,7 @@ class Run:
             return ()
         self._reading = True
         try:
-            return await self._within_limits()
+            return await self._time.within(self._advance)
         except LLMError as error:
             return await self._fail(error)
         except BaseException as error:  # cancelled, or an error of the caller's functions
@@ -161,24 +161,6 @@ class Run:
             with anyio.CancelScope(shield=True):
                 await self._active.aclose()
         self._spans.end(self.steps, self.error)
-
-    async def _within_limits(self) -> Sequence[LLMEvent]:
-        signal, total = self._plan.abort_signal, self._timeouts.total
-        limits = self._account.limits
-        bounds = [bound for bound in (total, limits.seconds) if bound is not None]
-        if signal is None and not bounds:
-            return await self._advance()
-        if signal is not None:
-            signal.throw_if_aborted()
-        if bounds and math.isinf(self._deadline):
-            self._deadline = anyio.current_time() + min(bounds)
-        with anyio.CancelScope(deadline=self._deadline) as scope, cancelling(scope, signal):
-            return await self._advance()
-        if signal is not None:
-            signal.throw_if_aborted()
-        if limits.seconds is not None and limits.seconds == min(bounds):
-            raise limits.error("seconds")
-        raise self._timeouts.expired("total")
 
     async def _advance(self) -> Sequence[LLMEvent]:
         while not self.ended:
@@ -248,7 +230,7 @@ class Run:
             lambda: self._attempt(request, limits),
             self._account.policy(self._policy),
             live=self._live,
-            deadline=self._deadline,
+            deadline=self._time.deadline,
             without_opaque=lambda: self._attempt(without_opaque_reasoning(request), limits),
         )
         self._phase = partial(Run._read, call=call)
@@ -287,8 +269,11 @@ class Run:
         if not calls or response.finish_reason.reason != "tool_calls":
             return self._end_without_tools(step, finish)
         settings = self._step_settings(response.message)
-        if self._rounds >= self._plan.max_tool_rounds:
-            self._keep(self._with_rounds_used_up(step, settings))
+        rounds = self._plan.max_tool_rounds
+        if self._rounds >= rounds:
+            if rounds and not all(map(settings.is_for_caller, calls)):
+                step = self._events.noted(step, _rounds_used_up(rounds, self._sent.tool_choice))
+            self._keep(step)
             return self._end(finish)
         self.steps.append(step)  # without results yet
         tools = StepTools(calls, settings)
@@ -319,7 +304,7 @@ class Run:
     def _ask_again(self, step: StepResult, problem: str) -> None:
         """Store a response that failed validation, and ask for another."""
         self._corrections += 1
-        step = self._noted(step, _correction(f"the response is invalid: {problem}"))
+        step = self._events.noted(step, _correction(f"the response is invalid: {problem}"))
         self._keep(evolve(step, correction=Message.user(_CORRECTION.format(problem))))
         self._phase = Run._ask
 
@@ -349,7 +334,9 @@ class Run:
         self._keep_finished_tools()
         if tools.invalid and self._may_correct:
             self._corrections += 1
-            self.steps[-1] = self._noted(self.steps[-1], _correction("a tool call was invalid"))
+            self.steps[-1] = self._events.noted(
+                self.steps[-1], _correction("a tool call was invalid")
+            )
         else:
             self._rounds += 1
         if tools.pending or await any_met(self._plan.stop_when, self.steps):
@@ -381,27 +368,6 @@ class Run:
         response, diagnostics = self.steps[-1].response, tuple(self._events.diagnostics)
         return (with_fields(finish, usage=usage, diagnostics=diagnostics, response=response),)
 
-    def _with_rounds_used_up(self, step: StepResult, settings: StepSettings) -> StepResult:
-        """Return *step* with a Diagnostic if calls were not run because rounds are used up."""
-        rounds = self._plan.max_tool_rounds
-        if rounds == 0 or all(map(settings.is_for_caller, step.pending_calls)):
-            return step
-        message = (
-            f"the model called tools again after the last round (max_tool_rounds={rounds}); "
-            "the calls were not run and are in pending_calls"
-        )
-        choice = self._sent.tool_choice
-        if choice is not None and choice.mode in ("required", "named"):
-            message += "; tool_choice requires calls in every step unless prepare_step changes it"
-        note = Diagnostic("tool-rounds-used-up", "tool_calls", action="noted", message=message)
-        return self._noted(step, note)
-
-    def _noted(self, step: StepResult, note: Diagnostic) -> StepResult:
-        """Return *step* with *note*, which becomes one of the run's, too."""
-        self._events.diagnostics.append(note)
-        response = step.response
-        return evolve(step, response=evolve(response, diagnostics=(*response.diagnostics, note)))
-
     # -- values
 
     def _next_step(self) -> NextStep:
@@ -432,6 +398,17 @@ def _correction(message: str) -> Diagnostic:
     return Diagnostic("asked-again", "output", action="noted", message=message)
 
 
+def _rounds_used_up(rounds: int, choice: ToolChoice | None) -> Diagnostic:
+    """Return the report of calls that are not run because *rounds* are used up."""
+    message = (
+        f"the model called tools again after the last round (max_tool_rounds={rounds}); "
+        "the calls were not run and are in pending_calls"
+    )
+    if choice is not None and choice.mode in ("required", "named"):
+        message += "; tool_choice requires calls in every step unless prepare_step changes it"
+    return Diagnostic("tool-rounds-used-up", "tool_calls", action="noted", message=message)
+
+
 def _reject_pending(calls: Iterable[ToolCallPart]) -> None:
     names = ", ".join(f"{call.name} ({call.id})" for call in calls)
     if names:
@@ -447,7 +424,7 @@ _FRAME = {StreamStart, StepStart, StepFinish}
 
 
 class RunEvents:
-    """Renumbers the events of steps.
+    """Renumbers the events of steps, and collects what the run reports.
 
     The `StreamStart` of a later step becomes the field `start` of its `StepStart`.
     """
@@ -459,6 +436,12 @@ class RunEvents:
         """The diagnostics of the run, for its `Finish`."""
         self._started = False
         self._start: StreamStart | None = None  # of a later step
+
+    def noted(self, step: StepResult, note: Diagnostic) -> StepResult:
+        """Return *step* with *note*, which becomes one of the run's, too."""
+        self.diagnostics.append(note)
+        response = step.response
+        return evolve(step, response=evolve(response, diagnostics=(*response.diagnostics, note)))
 
     def renumbered(self, events: Iterable[LLMEvent], number: int) -> list[LLMEvent]:
         """Return the *events* of the step *number* as events of the run."""
