@@ -62,7 +62,7 @@ async def generate_many(
     """
     check_concurrency(concurrency)
     if isinstance(prompts, str | Mapping):
-        raise InvalidRequestError("prompts is a list of prompts: `generate` takes a single one")
+        raise InvalidRequestError("prompts must be a list: `generate` takes a single one")
     plans = [_plan(model, n, prompt, settings) for n, prompt in enumerate(prompts)]
     with ExitStack() as stack:
         kept = None

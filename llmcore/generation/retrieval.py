@@ -60,7 +60,7 @@ async def embed_many(
     others are lost then.
     """
     if isinstance(texts, str):
-        raise InvalidRequestError("texts is a list of texts: `embed` takes a single one")
+        raise InvalidRequestError("texts must be a list: `embed` takes a single one")
     check_concurrency(concurrency)
     fields = request_fields("embed_many", EmbeddingSettings, settings)
     request = EmbeddingRequest(model=model, inputs=tuple(texts), **fields)

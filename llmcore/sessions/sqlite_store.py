@@ -206,7 +206,7 @@ def _run(file: SqliteFile, work: Callable[[sqlite3.Connection], _T]) -> _T:
 def _file(path: str | os.PathLike[str]) -> Path:
     """Return *path* as an absolute one, which does not depend on the working directory."""
     if os.fspath(path) in ("", ":memory:"):
-        raise ConfigurationError("an SQLiteStore is a file: take a MemoryStore for no file")
+        raise ConfigurationError("an SQLiteStore needs a file; a MemoryStore needs none")
     return Path(path).absolute()
 
 

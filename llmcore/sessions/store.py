@@ -159,7 +159,7 @@ def check_range(run_id: str, after: int, limit: int | None) -> None:
     """Raise InvalidRequestError for a range that can only be empty by mistake."""
     check_run_id(run_id)
     if not 0 <= after <= _MOST or not (limit is None or 1 <= limit <= _MOST):
-        raise InvalidRequestError(f"after is 0 or more, limit 1 or more, both at most {_MOST}")
+        raise InvalidRequestError(f"after must be 0 or more, limit 1 or more, both at most {_MOST}")
 
 
 def check_ttl(ttl_s: float | None) -> float | None:

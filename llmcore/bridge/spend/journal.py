@@ -68,7 +68,7 @@ class SpendJournal:
         written = os.write(file.descriptor, line)
         file.size += written
         if written < len(line):
-            raise OSError(f"{file.path} has no room")
+            raise OSError(f"the disk of {file.path} is full")
 
     def written(self, count: int) -> None:
         """Discard the files that hold only the first *count* settlements ever added."""

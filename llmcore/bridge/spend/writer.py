@@ -54,7 +54,6 @@ class SpendWriter:
         journal: SpendJournal | None = None,
         max_rows: int,
         keep_s: float,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._ledger = ledger
         self._worker = worker
@@ -63,7 +62,6 @@ class SpendWriter:
         self._journal_fails = False
         self._max_rows = max_rows
         self._keep_s = keep_s
-        self._clock = clock
         self._queue: deque[Settlement] = deque()
         self._unanswered: list[tuple[str, Sequence[Increment]]] = []
         """Reservations of which it is unknown whether they were made, to be given back."""
@@ -224,4 +222,4 @@ class SpendWriter:
             self._ledger.renew(self._worker, LEASE_S)
             self._renewed_at = now
         if now - self._forgot_at > _FORGET_S:
-            self._forgot_at = now if not self._ledger.forget(self._clock() - self._keep_s) else 0.0
+            self._forgot_at = now if not self._ledger.forget(time.time() - self._keep_s) else 0.0

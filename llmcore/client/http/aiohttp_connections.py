@@ -278,7 +278,7 @@ async def _exchanged(
     while True:
         message, content = await protocol.read()
         if message.code == 101:
-            raise NetworkError("the server changed to another protocol, without being asked to")
+            raise NetworkError("the server changed to another protocol, which was not requested")
         if not 100 <= message.code < 200:
             return message, content
 

@@ -160,7 +160,7 @@ def entry_to_text(entry: MessageEntry) -> str:
 def entry_from_text(text: str | bytes) -> MessageEntry:
     """Return the entry in a line of JSON; raises what `entry_from_wire` raises."""
     if len(text) > MAX_ENTRY_BYTES:
-        raise MalformedError(f"an entry of more than {MAX_ENTRY_BYTES} bytes")
+        raise MalformedError(f"the entry has more than {MAX_ENTRY_BYTES} bytes, which is the limit")
     try:
         data = json.loads_exact(text.decode() if isinstance(text, bytes) else text)
     except ValueError as error:
@@ -176,7 +176,7 @@ def _checked(data: JsonValue, name: str) -> Mapping[str, Any]:
         raise MalformedError(f"a {name} is a JSON object")
     version = data.get("contractVersion")
     if type(version) is not int:
-        raise MalformedError(f"a {name} states its contractVersion, a number")
+        raise MalformedError(f"a {name} needs a contractVersion, which is a number")
     if version != CONTRACT_VERSION:
         message = f"contractVersion {version} is not {CONTRACT_VERSION}, which is read here"
         raise ContractVersionError(message)
