@@ -1,4 +1,4 @@
-"""The build of the gateway: its revision, and the platform that it runs on."""
+"""The version of the gateway: its revision, the platform that it runs on, what is configured."""
 
 import platform
 from collections.abc import Mapping
@@ -6,11 +6,36 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Final
 
+from llmcore.bridge.api import Caller
+from llmcore.bridge.service import Service
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.version import VERSION
 
 _DISTRIBUTION: Final = "llmcore-routes"
 _LIBRARIES: Final = ("uvicorn", "httptools", "uvloop", "aiohttp", "httpx", "redis", "psycopg")
+
+
+def version_for(caller: Caller, service: Service) -> JsonObject:
+    """Return the version and what is configured, with the models that the caller may use."""
+    settings, limits = service.settings, service.settings.limits
+    return {
+        "name": "openbridge",
+        "version": VERSION,
+        "build": build_information(),
+        "upstream": settings.upstream,
+        "models": [name for name in service.names.mapped if caller.allows(name)],
+        "state": {"backend": settings.state.backend, "ttl_seconds": settings.state.ttl_s},
+        "client_key_required": settings.needs_key,
+        "hosted_tools": settings.hosted_tools,
+        "structured_output": settings.structured_output,
+        "retry_without": list(settings.retry_without),
+        "limits": {
+            "max_body_bytes": limits.max_body_bytes,
+            "max_running": limits.max_running,
+            "rate_per_minute": limits.rate_per_minute,
+        },
+    }
 
 
 @cache  # all files of installed packages are looked through

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final, Generic, TypeAlias, cast
+from typing import Any, Final, Generic, TypeAlias, cast
 
 import anyio.lowlevel
 import msgspec
@@ -39,7 +39,6 @@ from llmcore.fronts.front import (
     Front,
     FrontWriter,
     KeepAlive,
-    ListedModel,
     Read,
     ReadRequest,
     ResponseIdentity,
@@ -232,14 +231,10 @@ class Generation(Generic[Read]):
             or needs_summary(request.body, chosen.upstream)
             or loses_thread(request.body, chosen.upstream)
             or (lacks_tools and self.front.has_native_tools(request.body))
-            or (chosen.streaming and not self._is_framed(request))
+            or (chosen.streaming and not _is_framed(self.front, request))
             or holds_sealed_state(request.body)
         )
         return None if is_translated else route
-
-    def _is_framed(self, request: ClientRequest) -> bool:
-        """Return whether the client reads server-sent events, as all upstreams send them."""
-        return self.front.encoding(request).content_type.startswith("text/event-stream")
 
     def relayed(self, call: OperationRequest, chosen: ChosenModel, route: Route) -> ResponseRun:
         """Return the response of an upstream of the same API, to pass as it comes."""
@@ -247,7 +242,7 @@ class Generation(Generic[Read]):
         info, upstream = chosen.info, chosen.upstream
         plan = RelayPlan(
             info=self._labels(chosen, streamed=chosen.streaming),
-            request=self._service.relayed(request, chosen.model, route),
+            request=self._service.relayed_requests.of(request, chosen.model, route),
             route=route,
             writer=lambda: self.front.writer(info, self.front.no_request, upstream),
             encoding=self.encoding(request),
@@ -255,20 +250,10 @@ class Generation(Generic[Read]):
             choices=_choices(request.body),
             limits=chosen.limits,
             diagnostics=call.diagnostics,
-            renamed=self._renamed(chosen),
-            read=partial(self._read_now, request, upstream),
+            renamed=_renamed(self.front, chosen),
+            read=lambda: self.front.read(request, upstream).unwrap().request,
         )
         return RelayRun(self._service.context, plan)
-
-    def _renamed(self, chosen: ChosenModel) -> Renamed | None:
-        """Return what writes the client's name of the model into a response of the upstream."""
-        renamed = self.front.renamed
-        if renamed is None or chosen.name == chosen.model.id:
-            return None
-        return lambda event: renamed(event, chosen.name)
-
-    def _read_now(self, request: ClientRequest, upstream: Upstream) -> LLMRequest:
-        return self.front.read(request, upstream).unwrap().request
 
     async def read(
         self,
@@ -330,7 +315,7 @@ class Generation(Generic[Read]):
             cached=cached,
             form=form,
             diagnostics=call.diagnostics,
-            continues=not front.shows_pauses,
+            continues=not front.shows_pauses and _can_pause(chosen.model),
         )
         return TranslatedRun(self._service.context, plan)
 
@@ -387,29 +372,28 @@ class Generation(Generic[Read]):
             return (await read(chosen)).request
 
         name = f"{self.front.id} {chosen.target.provider} {chosen.target.model}"
-        route = self.relay_route(client_request, chosen)
-        relayed = (
-            None if route is None else self._service.relayed(client_request, chosen.model, route)
-        )
+        route, requests = self.relay_route(client_request, chosen), self._service.relayed_requests
+        relayed = None if route is None else requests.of(client_request, chosen.model, route)
         count = await self._service.counter.count(client_request.body, name, request, relayed)
         return Outcome(body=self.front.token_count(count.tokens), diagnostics=count.diagnostics)
 
-    async def models(self, call: OperationRequest) -> JsonObject:
-        """Return the list of models: the names of the map, and the upstream's own."""
-        names = self._service.names
-        listed = [self._listed(name) for name in await names.all() if call.caller.allows(name)]
-        if self.front.lists_claude_names:
-            listed = [evolve(model, id=names.prefixed(model.id)) for model in listed]
-        return self.front.models(listed, call.query)
 
-    async def model(self, call: OperationRequest) -> JsonObject:
-        """Return one model; 404 if no provider has it, or the key does not allow it."""
-        name = call.path["model_id"]
-        self._service.names.pool_for(call.caller, name)
-        return self.front.model(self._listed(name))
+def _is_framed(front: Front[Any], request: ClientRequest) -> bool:
+    """Return whether the client reads server-sent events, as all upstreams send them."""
+    return front.encoding(request).content_type.startswith("text/event-stream")
 
-    def _listed(self, name: str) -> ListedModel:
-        return ListedModel(id=name, owner=self._service.names.owner(name))
+
+def _renamed(front: Front[Any], chosen: ChosenModel) -> Renamed | None:
+    """Return what writes the client's name of the model into a response of the upstream."""
+    renamed = front.renamed
+    if renamed is None or chosen.name == chosen.model.id:
+        return None
+    return lambda event: renamed(event, chosen.name)
+
+
+def _can_pause(model: Model) -> bool:
+    """Return whether tools of the upstream's own can pause a turn."""
+    return isinstance(model.route, Route) and model.route.protocol.paused is not None
 
 
 def _ends_with_response(request: LLMRequest) -> bool:
@@ -421,12 +405,6 @@ def _choices(body: JsonObject) -> int:
     config = body.get("generationConfig")
     count = body.get("n") or (config.get("candidateCount") if isinstance(config, dict) else None)
     return count if isinstance(count, int) and count > 0 else 1
-
-
-def version_for(caller: Caller, service: Service) -> JsonObject:
-    """Return version and configuration, with the names of models that the caller may use."""
-    version = service.version()
-    return {**version, "models": [n for n in service.names.mapped if caller.allows(n)]}
 
 
 def _loses_format(diagnostic: Diagnostic) -> bool:

@@ -32,6 +32,8 @@ _FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta
 _FORWARDED_QUERY: Final = ("beta",)
 _ROUTE_FIELDS: Final = ("model", "anthropic_version")
 """Fields that the route sets, not the client. Vertex AI has the model in its path."""
+_MODELS_KEPT: Final = 256
+"""Models whose requests are kept; clients can ask for any name."""
 _STREAM_OPTIONS: Final = "stream_options"
 _PLACEHOLDER: Final = Message.user("?")
 _SEALED: Final = f'"{SEAL}'.encode()
@@ -91,6 +93,24 @@ class RelayedRequest(LLMRequest[Any]):
             return changed(self, body=body, hides_usage=hides)
         overlay = HttpOverlay(headers=sent, query=named)
         return changed(self, body=body, hides_usage=hides, http=overlay)
+
+
+class RelayedRequests:
+    """The requests to relay, by the models of upstreams; see `RelayedRequest.to` for *skims*."""
+
+    def __init__(self, *, skims: bool) -> None:
+        self._skims = skims
+        self._by_model: dict[int, tuple[Model, RelayedRequest]] = {}
+
+    def of(self, request: ClientRequest, model: Model, route: Route[Any]) -> RelayedRequest:
+        """Return the request that sends the body of *request* to *model*, that of an upstream."""
+        known = self._by_model.get(id(model))
+        if known is None or known[0] is not model:
+            if len(self._by_model) >= _MODELS_KEPT:
+                self._by_model.clear()
+            known = (model, RelayedRequest.to(model, route, skims=self._skims))
+            self._by_model[id(model)] = known
+        return known[1].of(request)
 
 
 def _skimming(

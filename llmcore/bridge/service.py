@@ -1,21 +1,21 @@
 """The gateway's service, whatever API its clients speak, without HTTP."""
 
 import logging
-import math
 import os
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, Final, TypeVar
+from typing import TypeVar
 
 import anyio
 
 from llmcore.bridge.accounts.charges import Accounts
+from llmcore.bridge.admission import Admissions
 from llmcore.bridge.background.responses import BackgroundResponses
-from llmcore.bridge.build import build_information
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
+from llmcore.bridge.health_check import HealthCheck
 from llmcore.bridge.http.logs import log, set_level
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, ModelPool, UpstreamModel, model_map_of
@@ -28,7 +28,7 @@ from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.pools.shared_health import SharedHealth
 from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.relayed_request import RelayedRequest
+from llmcore.bridge.relayed_request import RelayedRequests
 from llmcore.bridge.reload import ReadSettings, Reloader
 from llmcore.bridge.response_run import Run
 from llmcore.bridge.state.call_states import CallStates
@@ -38,26 +38,18 @@ from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.upstream import Upstreams
 from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
 from llmcore.client.large_requests import is_large, run_in_thread_if
-from llmcore.client.loop_task import LoopTask
 from llmcore.client.transport import Transport
-from llmcore.fronts.errors import FrontError, from_llm_error, overloaded, state_unavailable
-from llmcore.fronts.front import ClientRequest, Upstream
+from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
+from llmcore.fronts.front import Upstream
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.errors import AuthenticationError, LLMError
 from llmcore.schema.json import JsonObject
-from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.version import VERSION
 
 _T = TypeVar("_T")
 
-_HEALTH_S = 1.0
-"""Seconds for which the result of a health check of the store is reused."""
-_HEALTH_WAIT_S = 1.0
-"""The longest wait for that result."""
-_DEGRADED: Final[JsonObject] = {"status": "degraded", "state": "unavailable"}
 _MAINTENANCE_S = 1.0
 """Seconds between two checks for changed settings and keys."""
 _MODELS_KEPT = 256
@@ -92,6 +84,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.metrics = Metrics()
+        self.admissions = Admissions(self.metrics.running.set)
         self.store = store
         self.background = BackgroundResponses(
             store, self.metrics, at_once=settings.limits.max_background
@@ -117,17 +110,13 @@ class Service:
         self.reloader: Reloader | None = None
         self._use(settings, model_map, upstreams)
         self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
-        self._running = 0
-        self._check: LoopTask | None = None
-        """The health check that is under way."""
-        self._checked = anyio.Event()
-        self._checked_until = -math.inf
-        self._health: JsonObject = _DEGRADED
+        self.health = HealthCheck(store.check, self.accounts.check)
         self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
     def _use(self, settings: GatewaySettings, model_map: ModelMap, upstreams: Upstreams) -> None:
         """Answer the requests that begin from now on by *settings*."""
         self.settings = settings
+        self.admissions.most = settings.limits.max_running
         self.names = ModelNames(model_map, upstreams, prefix=settings.model_prefix)
         self._providers = {
             upstream.name: upstream.provider for upstream in settings.tables.upstreams
@@ -139,7 +128,9 @@ class Service:
         self._read_for = lru_cache(maxsize=_MODELS_KEPT)(
             partial(_upstream_of, upstreams, self.policy)
         )
-        self._relayed: dict[int, tuple[Model, RelayedRequest]] = {}
+        # The page shows recorded responses, and telemetry may.
+        skims = not (settings.ui_record or upstreams.client.middleware)
+        self.relayed_requests = RelayedRequests(skims=skims)
         self.context = RunContext(
             settings=settings,
             client=upstreams.client,
@@ -196,8 +187,7 @@ class Service:
     async def aclose(self) -> None:
         """Close connections and stores, once background responses have ended and are charged."""
         await self.background.aclose(self.settings.limits.shutdown_s)
-        if self._check is not None:
-            await self._check.stop()
+        await self.health.aclose()
         await self._shared_limits.release()
         await self.accounts.aclose()
         for upstreams in (self._upstreams, *self._retired):
@@ -241,38 +231,12 @@ class Service:
 
     # -- Responses
 
-    def admitted(self) -> "Admission":
-        """Return what counts a request with a body as under way, for a block or until released."""
-        return Admission(self)
-
-    def count_running(self, more: int) -> None:
-        """Count *more* responses as under way."""
-        self._running += more
-        self.metrics.running.set(self._running)
-
-    def check_room(self) -> None:
-        """Raise FrontError, 503, if as many responses are under way as there may be."""
-        if self._running >= self.settings.limits.max_running:
-            raise overloaded(f"{self._running} responses are under way, which is the limit here")
-
     async def upstream(self, target: UpstreamModel) -> Upstream:
         """Return what requests to *target* are read for; FrontError if the name is rejected."""
         try:
             return self._read_for(target, self._sealer or await self.sealer())
         except LLMError as error:
             raise from_llm_error(error) from error
-
-    def relayed(self, request: ClientRequest, model: Model, route: Route[Any]) -> RelayedRequest:
-        """Return the request that sends the body of *request* to *model*, that of an upstream."""
-        known = self._relayed.get(id(model))
-        if known is None or known[0] is not model:
-            if len(self._relayed) >= _MODELS_KEPT:
-                self._relayed.clear()
-            # The page shows recorded responses, and telemetry may.
-            skims = not (self.settings.ui_record or self._upstreams.client.middleware)
-            known = (model, RelayedRequest.to(model, route, skims=skims))
-            self._relayed[id(model)] = known
-        return known[1].of(request)
 
     def is_pooled(self, pool: ModelPool) -> bool:
         """Return whether a response of *pool* may have to wait, or go to another target."""
@@ -349,83 +313,7 @@ class Service:
         keys = self._upstreams.keys.items()
         unread = {name: key.current is not None for name, key in keys if key.fault}
         found = self.upstream_health.report(sorted(self._upstreams.client.providers), unread)
-        return {**await self.health(), "upstreams": found}
-
-    async def health(self) -> JsonObject:
-        """Return whether the store can be reached; a result is reused for a second.
-
-        Callers need no key, so each call must not cost a call of the store. They have time limits,
-        so a store that takes longer than a second counts as unavailable.
-        """
-        if self._check is None and anyio.current_time() >= self._checked_until:
-            self._checked = anyio.Event()
-            self._check = LoopTask(self._check_stores)
-        if self._check is None:
-            return self._health
-        with anyio.move_on_after(_HEALTH_WAIT_S):
-            await self._checked.wait()
-            return self._health
-        return _DEGRADED
-
-    async def _check_stores(self) -> None:
-        try:
-            await self.store.check()
-            await self.accounts.check()
-        except StateUnavailableError:
-            self._health = _DEGRADED
-        else:
-            self._health = {"status": "ok", "state": "ok"}
-        finally:
-            self._checked_until = anyio.current_time() + _HEALTH_S
-            self._check = None
-            self._checked.set()
-
-    def version(self) -> JsonObject:
-        """Return the version and what is configured, without secrets."""
-        settings, limits = self.settings, self.settings.limits
-        return {
-            "name": "openbridge",
-            "version": VERSION,
-            "build": build_information(),
-            "upstream": settings.upstream,
-            "models": self.names.mapped,
-            "state": {"backend": settings.state.backend, "ttl_seconds": settings.state.ttl_s},
-            "client_key_required": settings.needs_key,
-            "hosted_tools": settings.hosted_tools,
-            "structured_output": settings.structured_output,
-            "retry_without": list(settings.retry_without),
-            "limits": {
-                "max_body_bytes": limits.max_body_bytes,
-                "max_running": limits.max_running,
-                "rate_per_minute": limits.rate_per_minute,
-            },
-        }
-
-
-class Admission:
-    """The place of one request among those under way, once it is admitted."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._admitted = False
-
-    def admit(self) -> None:
-        """Count the request as under way; FrontError, 503, if there are too many."""
-        self._service.check_room()
-        self._service.count_running(1)
-        self._admitted = True
-
-    def release(self) -> None:
-        """Stop counting the request, if it was admitted."""
-        if self._admitted:
-            self._admitted = False
-            self._service.count_running(-1)
-
-    def __enter__(self) -> None:
-        self.admit()
-
-    def __exit__(self, *_exc: object) -> None:
-        self.release()
+        return {**await self.health.result(), "upstreams": found}
 
 
 def _upstream_of(

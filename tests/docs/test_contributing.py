@@ -10,6 +10,7 @@ import pytest
 from llmcore.bridge.api import Operation, posted
 from llmcore.bridge.apis import registry
 from llmcore.bridge.apis.registry import MESSAGES
+from llmcore.bridge.generation import Generation
 from llmcore.testing import scripted
 from tests.support.servers.bridge_service import asked, settings_for
 from tests.support.servers.loopback import chat_chunk
@@ -26,10 +27,12 @@ def guide(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         exec(compile(block, str(CONTRIBUTING), "exec"), namespace)
     model_operations = registry._model_operations
 
-    def with_guides(askers: Any) -> tuple[Operation, ...]:
-        summarize = partial(namespace["summarize"], askers[MESSAGES])
+    def with_guides(lists: Any) -> tuple[Operation, ...]:
+        front, service = lists[MESSAGES].front, lists[MESSAGES]._service
+        messages = Generation(front, service, format_field="output_config.format")
+        summarize = partial(namespace["summarize"], messages)
         summary = posted("summary", "/messages/summary", summarize)
-        return (*model_operations(askers), namespace["WHOAMI"], summary)
+        return (*model_operations(lists), namespace["WHOAMI"], summary)
 
     monkeypatch.setattr(registry, "_model_operations", with_guides)
     return namespace

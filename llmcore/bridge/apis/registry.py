@@ -13,7 +13,7 @@ from attrs import evolve
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome, posted
 from llmcore.bridge.response_run import ErrorForm, SentResponse
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import ClientRequest, Front, front_by_id
+from llmcore.fronts.front import ClientRequest, Front, ListedModel, front_by_id
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
@@ -125,9 +125,8 @@ def apis(service: "Service") -> Apis:
     from llmcore.fronts.gemini.models import publisher_model, publisher_models
     from llmcore.fronts.openai_embeddings import read_embeddings_request as read_openais
 
-    responses = Generation(front_by_id(RESPONSES), service, format_field="text.format")
+    responses = ModelLists(front_by_id(RESPONSES), service)
     vertex = evolve(front_by_id(GEMINI), models=publisher_models, model=publisher_model)
-    vertex_models = Generation(vertex, service, format_field=_GEMINI_FORMAT)
     chat = ChatCompletions(service)
     messages = Generation(front_by_id(MESSAGES), service, format_field="output_config.format")
     gemini = Generation(front_by_id(GEMINI), service, format_field=_GEMINI_FORMAT)
@@ -135,7 +134,12 @@ def apis(service: "Service") -> Apis:
     googles = Embeddings(
         gemini, service, lambda call, model: read_googles(call.body, _method(call), model)
     )
-    askers = {RESPONSES: responses, CHAT: responses, MESSAGES: messages, GEMINI: gemini}
+    lists = {
+        RESPONSES: responses,
+        CHAT: responses,
+        MESSAGES: ModelLists(messages.front, service),
+        GEMINI: ModelLists(gemini.front, service),
+    }
     return Apis(
         (
             responses_api(service, _OPENAI_PREFIXES),
@@ -158,9 +162,9 @@ def apis(service: "Service") -> Apis:
                 gemini.front,
                 _GEMINI_VERSIONS,
                 *_gemini_operations(gemini, googles),
-                *_vertex_operations(vertex_models),
+                *_vertex_operations(ModelLists(vertex, service)),
             ),
-            _api(responses.front, _MODEL_PREFIXES, *_model_operations(askers)),
+            _api(responses.front, _MODEL_PREFIXES, *_model_operations(lists)),
             _api(responses.front, _VERSIONS, own_key(service.accounts)),
         )
     )
@@ -180,17 +184,42 @@ def _chat_operations(
     )
 
 
-def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operation, ...]:
+@frozen
+class ModelLists:
+    """The operations that list models, for one front. Raises FrontError."""
+
+    front: Front[Any]
+    _service: "Service"
+
+    async def models(self, call: OperationRequest) -> JsonObject:
+        """Return the list of models: the names of the map, and the upstream's own."""
+        names = self._service.names
+        listed = [self._listed(name) for name in await names.all() if call.caller.allows(name)]
+        if self.front.lists_claude_names:
+            listed = [evolve(model, id=names.prefixed(model.id)) for model in listed]
+        return self.front.models(listed, call.query)
+
+    async def model(self, call: OperationRequest) -> JsonObject:
+        """Return one model; 404 if no provider has it, or the key does not allow it."""
+        name = call.path["model_id"]
+        self._service.names.pool_for(call.caller, name)
+        return self.front.model(self._listed(name))
+
+    def _listed(self, name: str) -> ListedModel:
+        return ListedModel(id=name, owner=self._service.names.owner(name))
+
+
+def _model_operations(lists: Mapping[str, ModelLists]) -> tuple[Operation, ...]:
     """Return the operations that list models, in the form of the API that asks."""
 
-    def asker(call: OperationRequest) -> "Generation[Any]":
-        return askers[api_of_request(call.request.path, call.headers)]
+    def asked(call: OperationRequest) -> ModelLists:
+        return lists[api_of_request(call.request.path, call.headers)]
 
     async def models(call: OperationRequest) -> JsonObject:
-        return await asker(call).models(call)
+        return await asked(call).models(call)
 
     async def model(call: OperationRequest) -> JsonObject:
-        return await asker(call).model(call)
+        return await asked(call).model(call)
 
     return (
         Operation(name="models", method="GET", path="/models", handle=models),
@@ -235,7 +264,7 @@ def _gemini_operations(calls: "Generation[Any]", embeddings: "Embeddings") -> tu
     )
 
 
-def _vertex_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
+def _vertex_operations(lists: ModelLists) -> tuple[Operation, ...]:
     """Return the operations that list models at the paths of Vertex AI."""
     place = "/projects/{project}/locations/{location}"
     published = "/publishers/{publisher}/models"
@@ -243,7 +272,7 @@ def _vertex_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
         Operation(name=name, method="GET", path=first + path, handle=handle)
         for first in ("", place)
         for name, path, handle in (
-            ("models", published, calls.models),
-            ("model", f"{published}/{{model_id:path}}", calls.model),
+            ("models", published, lists.models),
+            ("model", f"{published}/{{model_id:path}}", lists.model),
         )
     )

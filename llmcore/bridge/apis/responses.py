@@ -4,7 +4,6 @@ Source: https://developers.openai.com/api/reference/resources/responses, read No
 """
 
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -13,7 +12,7 @@ from attrs import evolve
 from msgspec.structs import replace
 
 from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome, posted
-from llmcore.bridge.background.replay import ReplayRun
+from llmcore.bridge.apis.stored_responses import StoredResponses, may_be_ours
 from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.response_run import ResponseRun, SentResponse
@@ -26,7 +25,7 @@ from llmcore.fronts.errors import FrontError, invalid, method_not_allowed
 from llmcore.fronts.front import Event, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
-from llmcore.fronts.openai_responses.errors import previous_response_not_found, response_not_found
+from llmcore.fronts.openai_responses.errors import previous_response_not_found
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.openai_responses.request import read as read_with_stored
 from llmcore.fronts.openai_responses.response import ResponsesWriter
@@ -35,7 +34,6 @@ from llmcore.fronts.openai_responses.state import (
     Record,
     StoredContext,
     StoredConversation,
-    page,
     required_references,
 )
 from llmcore.schema.diagnostics import Diagnostics
@@ -50,6 +48,7 @@ from llmcore.schema.usage import Usage
 def responses_api(service: Service, prefixes: tuple[str, ...]) -> Api:
     """Return the Responses API over *service*, below each of *prefixes*."""
     calls = Responses(service)
+    stored = calls.stored
     response_path = "/responses/{response_id}"
     return Api(
         id=front.id,
@@ -60,16 +59,16 @@ def responses_api(service: Service, prefixes: tuple[str, ...]) -> Api:
             posted("input_tokens", "/responses/input_tokens", calls.count),
             posted("compact", "/responses/compact", calls.compact),
             Operation(name="upgrade", method="GET", path="/responses", handle=calls.upgrade),
-            Operation(name="get", method="GET", path=response_path, handle=calls.get),
-            Operation(name="delete", method="DELETE", path=response_path, handle=calls.delete),
+            Operation(name="get", method="GET", path=response_path, handle=stored.get),
+            Operation(name="delete", method="DELETE", path=response_path, handle=stored.delete),
             Operation(
                 name="input_items",
                 method="GET",
                 path=f"{response_path}/input_items",
-                handle=calls.input_items,
+                handle=stored.input_items,
             ),
             Operation(
-                name="cancel", method="POST", path=f"{response_path}/cancel", handle=calls.cancel
+                name="cancel", method="POST", path=f"{response_path}/cancel", handle=stored.cancel
             ),
         ),
     )
@@ -81,6 +80,7 @@ class Responses(Generation[ReadResponsesRequest]):
     def __init__(self, service: Service) -> None:
         super().__init__(front, service, format_field="text.format")
         self._store = service.store
+        self.stored = StoredResponses(service)
 
     # -- responses
 
@@ -204,11 +204,8 @@ class Responses(Generation[ReadResponsesRequest]):
         )
         await service.from_store(begun)
         if call.body.get("stream") is True:
-            return self._replay(record, -1)
+            return self.stored.replay(record, -1)
         return Outcome(body=record.response, diagnostics=tuple(run.diagnostics))
-
-    def _replay(self, record: Record, after: int) -> SentResponse:
-        return ReplayRun(self._service.background, record, after, self.front.error)
 
     async def compact(self, call: OperationRequest) -> ResponseRun:
         """`POST /responses/compact`."""
@@ -276,7 +273,7 @@ class Responses(Generation[ReadResponsesRequest]):
         references = await service.run_in_thread_if(partial(required_references, body), large=large)
         previous = known.get(references.previous_response_id or "")
         if references.previous_response_id is not None and previous is None:
-            record = await self._record(references.previous_response_id, caller.owner)
+            record = await self.stored.record(references.previous_response_id, caller.owner)
             if record is None or record.conversation is None:
                 raise previous_response_not_found(references.previous_response_id)
             load = partial(_conversation, record)
@@ -286,7 +283,7 @@ class Responses(Generation[ReadResponsesRequest]):
             return NOTHING_STORED
         if len(names) > service.policy.max_items:
             raise invalid(f"input has more than {service.policy.max_items} items", "input")
-        ours = [name for name in names if _may_be_ours(name)]
+        ours = [name for name in names if may_be_ours(name)]
         items = await service.from_store(self._store.items(ours, caller.owner))
         return StoredContext(previous=previous, find_item=items.get)
 
@@ -300,55 +297,6 @@ class Responses(Generation[ReadResponsesRequest]):
             code="websocket_not_supported",
             headers=(("upgrade", "HTTP/1.1"), ("connection", "close")),
         )
-
-    # -- stored responses
-
-    async def get(self, call: OperationRequest) -> JsonObject | SentResponse:
-        """`GET /responses/{response_id}`, with `stream=true` the events of a background one."""
-        record = await self._existing(call)
-        if call.query.get("stream", "").lower() != "true":
-            return record.response
-        if record.response.get("background") is not True:
-            message = "only a background response can be streamed again; leave out stream=true"
-            raise invalid(message, "stream")
-        return self._replay(record, _starting_after(call.query.get("starting_after")))
-
-    async def delete(self, call: OperationRequest) -> JsonObject:
-        """`DELETE /responses/{response_id}`."""
-        record = await self._existing(call)
-        if record.response.get("background") is True:
-            await self._service.from_store(self._service.background.delete(record))
-        await self._service.from_store(self._store.delete(record.id))
-        return {"id": record.id, "object": "response.deleted", "deleted": True}
-
-    async def cancel(self, call: OperationRequest) -> JsonObject:
-        """`POST /responses/{response_id}/cancel`; one that has ended is returned as it is."""
-        record = await self._existing(call)
-        if record.response.get("background") is not True:
-            message = "Only a background response can be cancelled: close the connection instead."
-            raise invalid(message, "response_id")
-        cancelled = await self._service.from_store(self._service.background.cancel(record))
-        return cancelled.response
-
-    async def input_items(self, call: OperationRequest) -> JsonObject:
-        """`GET /responses/{response_id}/input_items`, in pages."""
-        return page((await self._existing(call)).input_items, call.query)
-
-    async def _existing(self, call: OperationRequest) -> Record:
-        name = call.path["response_id"]
-        record = await self._record(name, call.caller.owner)
-        if record is None:
-            raise response_not_found(name)
-        return record
-
-    async def _record(self, response_id: str, owner: str) -> Record | None:
-        """Return a stored response of *owner*; None if there is none."""
-        if not _may_be_ours(response_id):
-            return None
-        record = await self._service.from_store(self._store.get(response_id))
-        if record is None or record.owner != owner:
-            return None
-        return await self._service.from_store(self._service.background.lifecycle.current(record))
 
 
 @frozen
@@ -443,24 +391,10 @@ class _BackgroundEnding:
         return b"".join(map(JSON_LINES.encode, events))
 
 
-def _may_be_ours(name: str) -> bool:
-    """Return whether a response or an item may have this id; PostgreSQL looks up no NUL."""
-    return name.isascii() and name.isprintable()
-
-
 def _refers_to_stored(body: JsonObject) -> bool:
     """Return whether a request refers to what the gateway keeps."""
     references = required_references(body)
     return bool(body.get("previous_response_id") or references.items or references.hints)
-
-
-def _starting_after(text: str | None) -> int:
-    """Return the sequence number after which a stream begins; -1 for its beginning."""
-    if text is None:
-        return -1
-    if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise invalid(f"starting_after is {text[:40]!r}, not a sequence number", "starting_after")
-    return int(text)
 
 
 def _conversation(record: Record) -> StoredConversation:

@@ -14,7 +14,7 @@ from llmcore.bridge.accounts.charges import Charge
 from llmcore.bridge.api import Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis, unknown_path
 from llmcore.bridge.apis.responses import Responses
-from llmcore.bridge.generation import version_for
+from llmcore.bridge.build import version_for
 from llmcore.bridge.http.access import (
     METRICS_PATH,
     AccessMiddleware,
@@ -217,7 +217,7 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
         return version_for(call.caller, service)
 
     async def health(call: OperationRequest) -> JsonObject:
-        return await (service.deep_health() if call.query.get("deep") else service.health())
+        return await (service.deep_health() if call.query.get("deep") else service.health.result())
 
     operations = [
         Operation(name=name, method="GET", path=path, handle=handle)
@@ -277,7 +277,7 @@ class _OperationApp:
     async def _respond(self, scope: Scope, receive: Receive) -> ASGIApp:
         caller = caller_of(scope)
         held = self._bodies.bytes.of(caller.counted_as)
-        place, leaves = self._service.admitted(), True
+        place, leaves = self._service.admissions.admitted(), True
 
         def release() -> None:
             place.release()
@@ -288,7 +288,7 @@ class _OperationApp:
             if self._operation.takes_body:
                 # A request counts as under way once its body is there. One on its way counts by
                 # its bytes alone, so that clients which send nothing keep no other out.
-                self._service.check_room()
+                self._service.admissions.check_room()
                 body = await self._bodies.read(scope, receive, held)
                 place.admit()
             request = _client_request(scope, body)

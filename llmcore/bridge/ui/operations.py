@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from llmcore.bridge.api import Operation, OperationRequest
-from llmcore.bridge.generation import version_for
+from llmcore.bridge.build import version_for
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send
 from llmcore.bridge.http.observability import name_operation
 from llmcore.bridge.http.responses import BytesResponse

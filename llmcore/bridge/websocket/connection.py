@@ -185,7 +185,7 @@ class SocketConnection:
 
     async def _run_request(self, create: Create, fields: dict[str, object]) -> None:
         caller = await self._admit()
-        with self._service.admitted():
+        with self._service.admissions.admitted():
             call = OperationRequest(caller=caller, request=replace(self._request, body=create.body))
             memory = TurnMemory(self._memory, partial(self._memory.remember, create.lane))
             if not create.generates:

@@ -697,7 +697,7 @@ async def test_a_full_gateway_answers_503(settings: GatewaySettings) -> None:
     service = Service.from_settings(evolve(settings, limits=Limits(max_running=1)))
     transport = httpx.ASGITransport(app=make_app(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        with service.admitted():
+        with service.admissions.admitted():
             answer = await client.post("/v1/responses", json=ASK)
         after = await client.post("/v1/responses", json=ASK)
     await service.aclose()

@@ -21,6 +21,7 @@ from uvicorn.server import ServerState
 
 from llmcore.bridge.apis import responses as operations_module
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits
+from llmcore.bridge.health_check import HealthCheck
 from llmcore.bridge.http import metrics, server
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
@@ -105,7 +106,7 @@ async def test_a_full_gateway_reads_no_bodies(settings: GatewaySettings) -> None
 
     transport = httpx.ASGITransport(app=make_app(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        with service.admitted():
+        with service.admissions.admitted():
             headers = {"content-type": "application/json"}
             answers = [
                 await client.post(path, content=body(), headers=headers)
@@ -311,9 +312,9 @@ async def test_the_store_is_not_kept_busy_by_health_checks(settings: GatewaySett
             nonlocal checks
             checks += 1
 
-    service.store = Counted(None, ttl_s=60, max_entries=1, max_bytes=1)
+    service.health = HealthCheck(Counted(None, ttl_s=60, max_entries=1, max_bytes=1).check)
     for _ in range(20):
-        assert (await service.health())["status"] == "ok"
+        assert (await service.health.result())["status"] == "ok"
     await service.aclose()
 
     assert checks == 1
@@ -333,12 +334,12 @@ async def test_a_store_that_does_not_answer_does_not_hold_health_checks(
             await answers.wait()
             answered.set()
 
-    service.store = Silent(None, ttl_s=60, max_entries=1, max_bytes=1)
+    service.health = HealthCheck(Silent(None, ttl_s=60, max_entries=1, max_bytes=1).check)
     with anyio.fail_after(20):
-        silent = [(await service.health())["status"] for _ in range(2)]
+        silent = [(await service.health.result())["status"] for _ in range(2)]
         answers.set()
         await answered.wait()
-        later = (await service.health())["status"]
+        later = (await service.health.result())["status"]
     await service.aclose()
 
     assert (silent, later) == (["degraded", "degraded"], "ok")
