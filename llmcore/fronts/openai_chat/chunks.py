@@ -37,6 +37,10 @@ _REPEATED: Final = ("service_tier", "system_fingerprint")
 fingerprint (`openai.lib.streaming.chat`)."""
 
 
+_FIELDS_OF_OPENAI: Final = frozenset({"content", "refusal", "tool_calls", "function_call"})
+"""The fields of a delta that OpenAI has."""
+
+
 class ChunkWriter:
     """Adds chunks to the events of one stream."""
 
@@ -69,11 +73,18 @@ class ChunkWriter:
         self._events.append({**self._frame, "choices": [choice]})
 
     def _open(self, first: Mapping[str, Any]) -> None:
-        """Begin the message; its content is null where no text comes first."""
+        """Begin the message; its content is null where no text comes first.
+
+        Before thinking, which OpenAI's chunks do not have, it is left out: clients that add up the
+        texts of deltas take a missing one for an empty one, and fail at null (lagent).
+        """
         head = self.head("chat.completion.chunk")
         self._frame = {**head, "choices": [], **self._usage, **self._repeated()}
-        content = "" if "content" in first else None
-        self.write({"role": "assistant", "content": content, "refusal": None})
+        if first and first.keys().isdisjoint(_FIELDS_OF_OPENAI):
+            self.write({"role": "assistant", "refusal": None})
+        else:
+            content = "" if "content" in first else None
+            self.write({"role": "assistant", "content": content, "refusal": None})
 
     def finish(self, reason: str) -> None:
         """Add the chunk that ends the choice."""

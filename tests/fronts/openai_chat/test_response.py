@@ -99,6 +99,29 @@ def test_a_response_that_is_only_a_call_has_no_content() -> None:
     assert made.deltas[0]["content"] is None
 
 
+@pytest.mark.parametrize(
+    ("first", "content"),
+    [
+        (text("Yes."), {"content": ""}),
+        (call("f", "{}"), {"content": None}),
+        ([*thought("Hm."), *text("Yes.")], {}),
+        ([*thought("Hm."), *call("f", "{}")], {}),
+    ],
+    ids=["text", "call", "thinking and text", "thinking and call"],
+)
+def test_the_first_chunk_has_a_content_where_openai_has_one(
+    first: list[LLMEvent], content: dict[str, Any]
+) -> None:
+    """Lagent adds up the contents of all chunks that have one, of which none may be null."""
+    made = Written(stream(first))
+
+    assert made.chunks[0]["choices"][0]["delta"] == {
+        "role": "assistant",
+        **content,
+        "refusal": None,
+    }
+
+
 def test_an_empty_response_is_one_with_a_role_and_an_end() -> None:
     """The upstream ended well with nothing."""
     made = Written(stream())
