@@ -220,7 +220,7 @@ async def test_texts_that_cannot_be_embedded_are_an_error(texts: Any) -> None:
     client = Client(transport=scripted())
 
     if texts == "not a list":
-        with pytest.raises(InvalidRequestError, match="a list of texts"):
+        with pytest.raises(InvalidRequestError, match="texts must be a list"):
             await embed_many(MODEL, texts, client=client)
     else:
         with pytest.raises(InvalidRequestError):

@@ -41,6 +41,7 @@ class Run:
     ) -> None:
         self.outcome, self.choices, self.is_sent = outcome, choices, True
         self.repeated: Sequence[LLMResponse] = ()
+        self.calls, self.failed_calls = (self,), ()
         target = UpstreamModel("openai", model)
         self.info = RunLabels(
             id="r-1", model=model, provider="openai", upstream=target, streamed=streamed
