@@ -14,7 +14,7 @@ _Item = TypeVar("_Item")
 def check_concurrency(concurrency: int) -> None:
     """Raise InvalidRequestError for a number below 1."""
     if concurrency < 1:
-        raise InvalidRequestError(f"concurrency must be at least 1 request, not {concurrency}")
+        raise InvalidRequestError(f"concurrency must be at least 1, not {concurrency}")
 
 
 async def for_each(

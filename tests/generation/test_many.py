@@ -111,7 +111,7 @@ async def test_a_file_of_something_else_is_refused_before_anything_is_sent(tmp_p
 
 async def test_a_concurrency_of_zero_is_refused() -> None:
     """It would never end."""
-    with pytest.raises(InvalidRequestError, match="from 1"):
+    with pytest.raises(InvalidRequestError, match="at least 1, not 0"):
         await generate_many("m", ["a"], concurrency=0)
 
 
