@@ -270,7 +270,8 @@ def request(
         "top_logprobs": top_logprobs,
         "service_tier": service_tier,
     }
-    options = present(single) if list(single.values()) != _NONE_GIVEN else {}
+    none_given = [*single.values()].count(None) == len(single)
+    options = {} if none_given else present(single)
     if generation is not None and options:
         raise InvalidRequestError(
             f"{', '.join(options)} and generation=... are both given: "
@@ -302,10 +303,6 @@ def request(
             "messages is empty: give at least one message, such as Message.user('Hi')"
         )
     return built
-
-
-_NONE_GIVEN: Final = [None] * 11
-"""The values of `request` for the options of a generation, where it is given none of them."""
 
 
 def _sampling(options: Mapping[str, object]) -> GenerationOptions:
