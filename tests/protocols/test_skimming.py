@@ -389,6 +389,7 @@ def test_a_response_of_one_text_is_read_without_the_state_machine(
         ("openai_responses", ("output", 0, "phase"), "commentary"),
         ("openai_responses", ("output", 0, "content", 0, "annotations"), [{"type": "?"}]),
         ("openai_responses", ("output", 0, "id"), None),
+        ("openai_responses", ("output", 0, "id"), True),
         ("openai_responses", ("status",), "in_progress"),
         ("anthropic_messages", ("content", 0, "citations"), [{"cited_text": "a"}]),
         ("anthropic_messages", ("content", 0, "text"), "\udc00!"),

@@ -309,7 +309,7 @@ def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | N
     if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
         return None
     part = parts[0]
-    text, id_ = part.get("text"), item.get("id")
+    text, id_ = part.get("text"), str_or_none(item.get("id"))
     if part.get("type") != "output_text" or type(text) is not str or not (text and id_):
         return None
     metadata: ProviderMetadata = {METADATA_KEY: {"id": id_, "index": 0}}
