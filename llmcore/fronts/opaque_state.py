@@ -138,8 +138,8 @@ def _without_data(part: ContentPart) -> JsonValue:
     return {**data, "data": ""} if isinstance(part, ImagePart) and part.data else data
 
 
-_UNNAMED_CALL: Final = "call:"
 _INTEGRAL: Final = re.compile(rb"\.0\b")
+_UNNAMED_CALL: Final = "call:"
 """The key of a call that has no id, with which the keys of all calls begin."""
 _TEXTS: Final = ("TextPart:", "RefusalPart:")
 """How the keys of texts begin."""

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -152,8 +152,8 @@ class ServerConnection:
             tools = await self.all_pages(partial(client.list_tools, cache_mode="refresh"), "tools")
         if self._others is None:
             self._others = (
-                server.resources and has.resources is not None and await _has_resources(client),
-                server.prompts and has.prompts is not None and await _has_prompts(client),
+                server.resources and has.resources is not None and await _has(_resources(client)),
+                server.prompts and has.prompts is not None and await _has(_prompts(client)),
             )
         resources, prompts = self._others
         return Listing(
@@ -391,29 +391,29 @@ def _stderr() -> Any:
     return subprocess.DEVNULL
 
 
-async def _has_resources(client: "mcp.Client") -> bool:
-    """Return whether the server lists a resource or a template of resources.
+async def _has(listed: Awaitable[Sequence[object]]) -> bool:
+    """Return whether a server lists anything; one that refuses the list is taken to have some.
 
     Servers that are made with the SDK, or with FastMCP, declare resources and prompts also where
-    they have none. A server that refuses the list is taken to have some.
+    they have none.
     """
     from mcp import MCPError
 
     try:
-        if (await client.list_resources(cache_mode="refresh")).resources:
-            return True
-        return bool((await client.list_resource_templates(cache_mode="refresh")).resource_templates)
+        return bool(await listed)
     except MCPError:
         return True
 
 
-async def _has_prompts(client: "mcp.Client") -> bool:
-    from mcp import MCPError
+async def _resources(client: "mcp.Client") -> Sequence[object]:
+    """Return resources, or else templates of resources."""
+    if resources := (await client.list_resources(cache_mode="refresh")).resources:
+        return resources
+    return (await client.list_resource_templates(cache_mode="refresh")).resource_templates
 
-    try:
-        return bool((await client.list_prompts(cache_mode="refresh")).prompts)
-    except MCPError:
-        return True
+
+async def _prompts(client: "mcp.Client") -> Sequence[object]:
+    return (await client.list_prompts(cache_mode="refresh")).prompts
 
 
 def _allows(server: McpServer, tool: str) -> bool:

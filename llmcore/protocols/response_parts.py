@@ -205,6 +205,13 @@ _started: Final = copying(StreamStart, "provider", "model", "id", "protocol", "u
 _finished: Final = copying(Finish, "finish_reason", "usage", "provider_metadata", "raw")
 
 
+def only_object(items: object) -> dict[str, Any] | None:
+    """Return the object in *items*; None unless that is a list of one object."""
+    if type(items) is not list or len(items) != 1 or type(items[0]) is not dict:
+        return None
+    return items[0]
+
+
 class CompleteEvents(tuple[LLMEvent, ...]):
     """All events of a response, as `SegmentFold` would return them: it need not read them."""
 

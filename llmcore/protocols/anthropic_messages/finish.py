@@ -31,6 +31,7 @@ from llmcore.protocols.response_parts import (
     Events,
     finish_events,
     map_finish_reason,
+    only_object,
     served_tier,
     skimmed,
     text_response,
@@ -189,10 +190,9 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
 
 def only_text(document: JsonObject, request: LLMRequest) -> CompleteEvents | None:
     """Return the events of a message that is one text; None for any other body."""
-    content = document.get("content")
-    if type(content) is not list or len(content) != 1 or type(content[0]) is not dict:
+    block = only_object(document.get("content"))
+    if block is None:
         return None
-    block = content[0]
     text = block.get("text")
     if block.get("type") != "text" or type(text) is not str or not text or block.get("citations"):
         return None

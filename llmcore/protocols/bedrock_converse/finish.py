@@ -29,6 +29,7 @@ from llmcore.protocols.response_parts import (
     CompleteEvents,
     finish_events,
     map_finish_reason,
+    only_object,
     served_tier,
     skimmed,
     text_response,
@@ -133,11 +134,11 @@ _UNCOUNTED: Final = Diagnostic(
 def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | None:
     """Return the events of a `ConverseResponse` that is one text; None for any other body."""
     message = object_or_empty(object_or_empty(document.get("output")).get("message"))
-    content, usage = message.get("content"), document.get("usage")
-    if type(content) is not list or len(content) != 1 or type(content[0]) is not dict:
+    block, usage = only_object(message.get("content")), document.get("usage")
+    if block is None:
         return None
-    text = content[0].get("text")
-    if len(content[0]) != 1 or type(text) is not str or not (text and isinstance(usage, dict)):
+    text = block.get("text")
+    if len(block) != 1 or type(text) is not str or not (text and isinstance(usage, dict)):
         return None
     facts = present(document, but=_NOT_METADATA)
     reason = str_or_none(document.get("stopReason"))

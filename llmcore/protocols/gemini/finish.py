@@ -19,6 +19,7 @@ from llmcore.protocols.response_parts import (
     CompleteEvents,
     Events,
     inclusive_usage,
+    only_object,
     served_tier,
     skimmed,
     text_response,
@@ -217,14 +218,14 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
 
 def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | None:
     """Return the events of a response that is one text; None for any other body."""
-    candidates = document.get("candidates")
-    if type(candidates) is not list or len(candidates) != 1 or type(candidates[0]) is not dict:
+    candidate = only_object(document.get("candidates"))
+    if candidate is None:
         return None
-    parts = object_or_empty(candidates[0].get("content")).get("parts")
-    if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
+    part = only_object(object_or_empty(candidate.get("content")).get("parts"))
+    if part is None:
         return None
-    text = parts[0].get("text")
-    if len(parts[0]) != 1 or type(text) is not str or not text:
+    text = part.get("text")
+    if len(part) != 1 or type(text) is not str or not text:
         return None
     return text_response(skim(document, request), "text_0", text)
 

@@ -40,6 +40,7 @@ from llmcore.protocols.response_parts import (
     Events,
     counts_reader,
     inclusive_usage,
+    only_object,
     read_cost,
     served_tier,
     skimmed,
@@ -298,10 +299,9 @@ def only_text(
     document: NativeObject, request: LLMRequest, dialect: ChatDialect
 ) -> CompleteEvents | None:
     """Return the events of a `chat.completion` that is one text; None for any other body."""
-    choices = document.get("choices")
-    if type(choices) is not list or len(choices) != 1 or type(choices[0]) is not dict:
+    choice = only_object(document.get("choices"))
+    if choice is None:
         return None
-    choice = choices[0]
     message = choice.get("message")
     if type(message) is not dict or choice.get("logprobs") is not None or choice.get("messages"):
         return None

@@ -41,6 +41,7 @@ from llmcore.protocols.response_parts import (
     counts_reader,
     finish_events,
     inclusive_usage,
+    only_object,
     read_cost,
     served_tier,
     skimmed,
@@ -299,16 +300,12 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
 
 def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | None:
     """Return the events of a `response` that is one text; None for any other body."""
-    output = document.get("output")
-    if type(output) is not list or len(output) != 1 or type(output[0]) is not dict:
+    item = only_object(document.get("output"))
+    if item is None or item.get("type") != "message" or not item.keys() <= _TEXT_ITEM:
         return None
-    item = output[0]
-    if item.get("type") != "message" or not item.keys() <= _TEXT_ITEM:
+    part = only_object(item.get("content"))
+    if part is None:
         return None
-    parts = item.get("content")
-    if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
-        return None
-    part = parts[0]
     text, id_ = part.get("text"), str_or_none(item.get("id"))
     if part.get("type") != "output_text" or type(text) is not str or not (text and id_):
         return None
