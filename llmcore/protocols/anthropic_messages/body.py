@@ -261,6 +261,8 @@ _BETA_BY_BLOCK: Final = {
     "tool_addition": "mid-conversation-tool-changes-2026-07-01",
     "tool_removal": "mid-conversation-tool-changes-2026-07-01",
 }
+_INLINE_TOOLS: Final = "inline-tools-2026-09-15"
+_INLINE_MCP_TOOLS: Final = "mcp-client-2026-09-15"
 _THINKING_UPDATES: Final = "thinking-display-updates-2026-08-18"
 
 
@@ -281,9 +283,19 @@ def _betas_of(body: Mapping[str, Any], *, cached: bool) -> Iterator[str]:
             yield _BETA_BY_EDIT[kind]
     for message in objects(body["messages"]):
         for block in objects(message.get("content")):
-            kind = block.get("type")
-            if isinstance(kind, str) and kind in _BETA_BY_BLOCK:
-                yield _BETA_BY_BLOCK[kind]
+            yield from _betas_of_block(block)
+
+
+def _betas_of_block(block: Mapping[str, Any]) -> Iterator[str]:
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in _BETA_BY_BLOCK:
+        return
+    yield _BETA_BY_BLOCK[kind]
+    tool = object_or_empty(block.get("tool"))
+    if tool.get("type") == "tool_definition":
+        yield _INLINE_TOOLS
+        if object_or_empty(tool.get("definition")).get("type") == "mcp_toolset":
+            yield _INLINE_MCP_TOOLS
 
 
 def _named_betas(options: JsonObject) -> Iterator[str]:

@@ -664,6 +664,9 @@ def test_a_field_of_a_beta_feature_names_it(fields: Any, beta: str | None) -> No
     assert found == ([] if beta is None else [beta])
 
 
+_CHANGES = "mid-conversation-tool-changes-2026-07-01"
+
+
 @pytest.mark.parametrize(
     ("block", "beta"),
     [
@@ -673,7 +676,25 @@ def test_a_field_of_a_beta_feature_names_it(fields: Any, beta: str | None) -> No
         ),
         (
             {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "look"}},
-            "mid-conversation-tool-changes-2026-07-01",
+            _CHANGES,
+        ),
+        (
+            {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "look"}},
+            _CHANGES,
+        ),
+        (
+            {
+                "type": "tool_addition",
+                "tool": {"type": "tool_definition", "definition": {"name": "look"}},
+            },
+            f"{_CHANGES},inline-tools-2026-09-15",
+        ),
+        (
+            {
+                "type": "tool_addition",
+                "tool": {"type": "tool_definition", "definition": {"type": "mcp_toolset"}},
+            },
+            f"{_CHANGES},inline-tools-2026-09-15,mcp-client-2026-09-15",
         ),
         ({"type": "container_upload", "file_id": "file_1"}, None),
     ],
@@ -686,7 +707,9 @@ def test_a_block_of_a_beta_feature_names_it(block: Any, beta: str | None) -> Non
         Message.user("b"),
     ]
 
-    assert header(messages=said, cache=OFF) == ([] if beta is None else [beta])
+    found = header(messages=said, cache=OFF)
+
+    assert found == ([] if beta is None else beta.split(","))
 
 
 def test_no_feature_no_header() -> None:
