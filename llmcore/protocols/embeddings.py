@@ -6,11 +6,13 @@ https://docs.cohere.com/reference/embed, https://docs.voyageai.com/reference/emb
 https://jina.ai/embeddings, https://ai.google.dev/api/embeddings,
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api,
 https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html and
-.../model-parameters-embed.html. Responses, in the order of the readers below:
+.../model-parameters-embed.html, https://docs.aws.amazon.com/nova/latest/userguide/
+embeddings-schema.html. Responses, in the order of the readers below:
 
     {"data": [{"index": 0, "embedding": [0.1]}], "model": "m", "usage": {"prompt_tokens": 2}}
     {"embeddings": {"float": [[0.1]]}, "meta": {"billed_units": {"input_tokens": 2}}}
     {"embeddings": [{"values": [0.1]}]}
+    {"embeddings": [{"embeddingType": "TEXT", "embedding": [0.1]}]}
     {"predictions": [{"embeddings": {"values": [0.1], "statistics": {"token_count": 2}}}]}
     {"embedding": {"values": [0.1]}, "usageMetadata": {"promptTokenCount": 2}, "truncated": false}
     {"embedding": [0.1], "inputTextTokenCount": 2}
@@ -202,6 +204,25 @@ def _embed_content_body(request: EmbeddingRequest, _diagnostics: Diagnostics) ->
     return {**body, "embedContentConfig": settings} if settings else body
 
 
+# -- Amazon Nova's body
+
+_PURPOSES: Final[Mapping[InputType, str]] = {
+    "query": "GENERIC_RETRIEVAL",
+    "document": "GENERIC_INDEX",
+}
+
+
+def _nova_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
+    """Return the body; the model refuses a text that is too long, as Titan does."""
+    settings: dict[str, JsonValue] = {
+        "embeddingPurpose": _PURPOSES[request.input_type or "document"],
+        "text": {"truncationMode": "NONE", "value": request.inputs[0]},
+    }
+    if request.dimensions is not None:
+        settings["embeddingDimension"] = request.dimensions
+    return {"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": settings}
+
+
 # -- reading
 
 
@@ -234,7 +255,7 @@ def _vectors(document: JsonObject) -> Sequence[Any]:
         vectors = vectors.get("float")
     if isinstance(vectors, list):
         return [
-            object_or_empty(item).get("values") if isinstance(item, dict) else item
+            item.get("values", item.get("embedding")) if isinstance(item, dict) else item
             for item in vectors
         ]
     predictions = objects(document.get("predictions"))
@@ -272,8 +293,11 @@ def _vector(native: Any) -> Vector | None:
 def _truncated(document: JsonObject) -> list[int]:
     if document.get("truncated") is True:
         return [0]
+    entries = document.get("embeddings")
+    texts = objects(entries) if isinstance(entries, list) else []
+    cut = [number for number, text in enumerate(texts) if "truncatedCharLength" in text]  # Nova
     statistics = enumerate(_vertex_statistics(document))
-    return [number for number, of_text in statistics if of_text.get("truncated") is True]
+    return cut or [number for number, of_text in statistics if of_text.get("truncated") is True]
 
 
 def _vertex_statistics(document: JsonObject) -> list[JsonObject]:
@@ -410,18 +434,9 @@ TITAN: Final = _make(
     _Flat(inputs="inputText", single=True, names_model=False).body,
     1,
 )
+NOVA: Final = _make("bedrock-nova-embeddings", _invoke_path, _nova_body, 1)
 BEDROCK_COHERE: Final = _make(
-    "bedrock-cohere-embed",
-    _invoke_path,
-    _Flat(
-        inputs="texts",
-        names_model=False,
-        dimensions="output_dimension",
-        input_type="input_type",
-        types=_SEARCH,
-        fixed=_COHERE_FIELDS.fixed,
-    ).body,
-    96,
+    "bedrock-cohere-embed", _invoke_path, evolve(_COHERE_FIELDS, names_model=False).body, 96
 )
 
 

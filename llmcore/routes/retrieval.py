@@ -69,6 +69,8 @@ def embedding_protocol(route: Route[Any], model_id: str) -> EmbeddingProtocol:
             return embeddings.GEMINI
         case "bedrock" if "cohere.embed" in model_id:
             return embeddings.BEDROCK_COHERE
+        case "bedrock" if "amazon.nova" in model_id:
+            return embeddings.NOVA
         case "bedrock":
             return embeddings.TITAN
         case "openai":

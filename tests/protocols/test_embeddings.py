@@ -139,6 +139,18 @@ SENT: dict[str, tuple[Model, str, Any]] = {
         f"{BEDROCK_URL}/amazon.titan-embed-text-v2%3A0/invoke",
         {"inputText": "a", "dimensions": 8},
     ),
+    "nova": (
+        BEDROCK.model("amazon.nova-2-multimodal-embeddings-v1:0"),
+        f"{BEDROCK_URL}/amazon.nova-2-multimodal-embeddings-v1%3A0/invoke",
+        {
+            "taskType": "SINGLE_EMBEDDING",
+            "singleEmbeddingParams": {
+                "embeddingPurpose": "GENERIC_RETRIEVAL",
+                "text": {"truncationMode": "NONE", "value": "a"},
+                "embeddingDimension": 8,
+            },
+        },
+    ),
     "bedrock, cohere": (
         BEDROCK.model("cohere.embed-v4:0"),
         f"{BEDROCK_URL}/cohere.embed-v4%3A0/invoke",
@@ -179,6 +191,18 @@ def test_an_input_type_that_the_api_lacks_is_reported(provider: str) -> None:
 
     assert (note.code, note.path, note.action) == ("unsupported-parameter", "input_type", "dropped")
     assert isinstance(route.prepare(strict, context=AuthContext()).failure(), InvalidRequestError)
+
+
+def test_a_text_for_nova_is_a_document_unless_stated_otherwise() -> None:
+    cut: JsonObject = {"text": {"truncationMode": "END"}}
+    options: dict[str, JsonObject] = {"bedrock": {"singleEmbeddingParams": cut}}
+
+    body = json.loads(prepared(SENT["nova"][0], provider_options=options).http.body)
+
+    assert body["singleEmbeddingParams"] == {
+        "embeddingPurpose": "GENERIC_INDEX",
+        "text": {"truncationMode": "END", "value": "a"},
+    }
 
 
 def test_native_options_of_the_provider_are_laid_over_the_body() -> None:
@@ -271,6 +295,10 @@ SINGLE: dict[str, Any] = {
         "usageMetadata": {"promptTokenCount": 5},
     },
     "titan": {"embedding": [1.0, 0.0], "inputTextTokenCount": 5},
+    "nova": {
+        "embeddings": [{"embeddingType": "TEXT", "embedding": [1.0, 0.0]}],
+        "inputTextTokenCount": 5,
+    },
 }
 TWO = EmbeddingRequest(model=Model("m", "p"), inputs=("a", "b"))
 ONE = EmbeddingRequest(model=Model("m", "p"), inputs=("a",))
@@ -305,10 +333,14 @@ def test_a_text_that_the_provider_cut_is_reported() -> None:
     assert [(n.code, n.path) for n in response.diagnostics] == [("input-truncated", "inputs[1]")]
     assert response.usage.input_tokens is None
 
-    single: Any = {"embedding": {"values": [1.0]}, "truncated": True}
-    response = read_embeddings(NativeResponse(document=single), ONE)
+    singles: tuple[Any, ...] = (
+        {"embedding": {"values": [1.0]}, "truncated": True},
+        {"embeddings": [{"embedding": [1.0], "truncatedCharLength": 7}]},
+    )
+    for single in singles:
+        response = read_embeddings(NativeResponse(document=single), ONE)
 
-    assert [note.path for note in response.diagnostics] == ["inputs[0]"]
+        assert [note.path for note in response.diagnostics] == ["inputs[0]"]
 
 
 @pytest.mark.parametrize(
