@@ -8,7 +8,7 @@ from typing import Final
 from attrs import evolve
 
 from llmcore.protocols.lowering import FixedSampling
-from llmcore.protocols.openai_chat.models import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.protocols.tools import CallIdRule
 from llmcore.routes.chat_provider import ChatProvider, Profile
@@ -53,6 +53,12 @@ class Cerebras(ChatProvider):
             strict_schemas=True,
             prompt_cache_key=True,
             unsupported=COMPATIBLE.unsupported | {"top_k", "prompt_cache_retention"},
+            service_tiers=OPENAI.service_tiers,
+            # gpt-oss cannot stop thinking: https://inference-docs.cerebras.ai/capabilities/reasoning
+            efforts=(
+                (r"gpt-oss.*", ("low", "medium", "high")),
+                (r".*", ("none", "low", "medium", "high")),
+            ),
             reasoning_field="reasoning",
             reasoning_replay="accepted",
         ),
@@ -136,6 +142,14 @@ class Fireworks(ChatProvider):
             stream_usage=False,  # no such field; the last chunk always has the usage
             prompt_cache_key=True,
             unsupported=frozenset({"verbosity", "prompt_cache_retention"}),
+            # "Only "priority" is supported, while all other values will be treated as "default""
+            service_tiers=(("default", "default"), ("priority", "priority")),
+            # `max`: https://github.com/vellum-ai/vellum-assistant/pull/31381
+            efforts=(
+                (r".*(gpt-oss|minimax-m2).*", ("low", "medium", "high")),
+                (r".*deepseek-v4.*", ("none", "low", "medium", "high", "max")),
+                (r"(?!.*/routers/).*", ("none", "low", "medium", "high")),
+            ),
             reasoning_replay="accepted",
         ),
     )
@@ -167,6 +181,7 @@ class Groq(ChatProvider):
             # https://github.com/Alishahryar1/free-claude-code/issues/1348
             efforts=(
                 (r"openai/gpt-oss-.*", ("low", "medium", "high")),
+                (r"qwen/qwen3\.8-.*", ("none", "low", "medium", "high")),
                 (r"qwen/.*", ("none", "default")),
             ),
             reasoning_field="reasoning",
@@ -231,6 +246,7 @@ class Mistral(ChatProvider):
             stream_usage=False,  # unknown; the last chunk always states the usage
             prompt_cache_key=True,
             unsupported=frozenset({"verbosity", "prompt_cache_retention"}),
+            service_tiers=(("auto", "auto"), ("default", "standard_only")),
             reasoning_field="content",
             reasoning_replay="accepted",
         ),
@@ -298,6 +314,7 @@ class Perplexity(ChatProvider):
             response_formats=frozenset({"json_schema"}),
             unsupported=COMPATIBLE.unsupported | {"seed"},
             stream_usage=False,  # every chunk has the usage so far
+            efforts=((r".*", ("minimal", "low", "medium", "high")),),
             think_tags=((".*", "think"),),  # as sonar-reasoning-pro does, before JSON as well
         ),
     )
@@ -325,6 +342,7 @@ class Together(ChatProvider):
             logprob_count=True,  # "an integer between 0 and 20"
             stream_usage=True,  # not in the documents
             reasoning_effort="effort_or_off",
+            efforts=((r".*", ("none", "low", "medium", "high")),),
             reasoning_replay="accepted",
         ),
     )

@@ -30,7 +30,7 @@ from llmcore import (
     request,
 )
 from llmcore.catalog.cost import cost_of, response_cost
-from llmcore.routes.chat_providers import Groq
+from llmcore.routes.chat_providers import Cerebras, Fireworks, Groq, Mistral
 from llmcore.routes.vertex import Vertex
 from llmcore.routes.xai import XAI
 from llmcore.schema import json
@@ -57,6 +57,9 @@ MODELS: dict[str, Model] = {
     "vertex": VERTEX.gemini("gemini-3-flash-preview"),
     "vertex claude": VERTEX.claude("claude-opus-4-6"),
     "groq": Groq.configure(api_key="k").model("openai/gpt-oss-120b"),
+    "cerebras": Cerebras.configure(api_key="k").model("gpt-oss-120b"),
+    "fireworks": Fireworks.configure(api_key="k").model("accounts/fireworks/models/glm-4p7"),
+    "mistral": Mistral.configure(api_key="k").model("mistral-large-latest"),
     "xai": XAI.configure(api_key="k").chat("grok-4"),
     "server": OpenAICompatible.configure(name="s", base_url="https://s.example/v1").model("m"),
 }
@@ -87,6 +90,12 @@ MODELS: dict[str, Model] = {
         ("vertex claude", "default", None),
         ("groq", "default", "on_demand"),
         ("groq", "performance", "performance"),
+        ("cerebras", "auto", "auto"),
+        ("cerebras", "flex", "flex"),
+        ("fireworks", "priority", "priority"),
+        ("fireworks", "auto", None),
+        ("mistral", "auto", "auto"),
+        ("mistral", "default", "standard_only"),
         ("xai", "priority", "priority"),
         ("server", "auto", None),
         ("server", "default", None),
@@ -108,6 +117,8 @@ def test_a_tier_is_sent_in_the_words_of_the_api(name: str, tier: str, sent: obje
         ("messages", "priority"),
         ("vertex claude", "priority"),
         ("groq", "priority"),
+        ("fireworks", "flex"),
+        ("mistral", "priority"),
         ("xai", "flex"),
         ("server", "flex"),
         ("server", "own"),
