@@ -31,6 +31,7 @@ from llmcore.protocols.blocks import (
 )
 from llmcore.protocols.response_parts import Events, announce
 from llmcore.schema.content import Citation
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import (
     File,
     ProviderEvent,
@@ -210,8 +211,8 @@ def on_image(
     return keep_delta(state, index, delta, events)
 
 
-def _end_media(state: ConverseState, block: Block, events: Events) -> None:
-    """Emit a file; media without data or address only as they came."""
+def _end_media(state: ConverseState, block: Block, events: Events) -> ConverseState:
+    """Emit a file; media without data or address only as they came, which is reported."""
     deltas = to_list(block.pieces)
     native = _apply_deltas(block.native, deltas)
     kind, media = next(iter(native.items()))
@@ -228,7 +229,7 @@ def _end_media(state: ConverseState, block: Block, events: Events) -> None:
     failed = object_or_empty(media).get("error")  # what came before it is not the whole
     if failed or (decoded is None and url is None):
         events.append(ProviderEvent(METADATA_KEY, native, replay=False))
-        return
+        return _without_file(state, kind, str_or_none(object_or_empty(failed).get("message")))
     events.append(
         File(
             id=f"file_{state.blocks}",
@@ -238,6 +239,15 @@ def _end_media(state: ConverseState, block: Block, events: Events) -> None:
             provider_metadata={METADATA_KEY: {"bucketOwner": owner}} if owner else {},
         )
     )
+    return state
+
+
+def _without_file(state: ConverseState, kind: str, why: str | None) -> ConverseState:
+    """Return *state* with the report that the file of a block did not come."""
+    message = f"the {kind} has no content: {why or 'the service gives no reason'}"
+    place = f"files[file_{state.blocks}]"
+    note = Diagnostic("file-without-content", place, action="dropped", message=message)
+    return replace(state, info=replace(state.info, notes=(*state.info.notes, note)))
 
 
 def _join_base64(pieces: Sequence[str]) -> str | None:
@@ -296,7 +306,7 @@ def close(state: ConverseState, index: object, events: Events) -> ConverseState:
         case "reasoning":
             _end_reasoning(block, events)
         case "media":
-            _end_media(state, block, events)
+            return _end_media(state, block, events)
         case "opaque":
             data = _apply_deltas(block.native, to_list(block.pieces))
             events.append(ProviderEvent(METADATA_KEY, data, replay=True))

@@ -116,7 +116,7 @@ def closing_events(state: ConverseState) -> Sequence[LLMEvent]:
     tier = info.metadata.get("serviceTier")
     usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    diagnostics = () if info.counted else (_UNCOUNTED,)
+    diagnostics = info.notes if info.counted else (*info.notes, _UNCOUNTED)
     return finish_events(reason, usage, metadata, info.raw, diagnostics)
 
 

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.blocks import Block, BlockState, open_block, replace_block
 from llmcore.protocols.response_parts import Events
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import ProviderEvent
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject
 from llmcore.schema.persistent import PersistentList
@@ -42,6 +43,8 @@ class ConverseInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the stream's documented end came, which counts tokens."""
     usage: JsonObject | None = None
     metadata: JsonObject = {}
+    notes: tuple[Diagnostic, ...] = ()
+    """Reports of what the response announced and did not deliver."""
     raw: JsonValue = None
 
 

@@ -385,6 +385,24 @@ def test_a_picture_that_failed_is_not_a_file() -> None:
     assert kept == [{"image": {"format": "png", "error": {"message": "no"}}}]
 
 
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"image": {"format": "png", "error": {"message": "no"}}}, "the image has no content: no"),
+        ({"audio": {"format": "mp3", "error": {}}}, "the audio has no content: the service gives"),
+        ({"audio": {"format": "mp3", "source": {}}}, "the audio has no content: the service gives"),
+    ],
+)
+def test_media_that_did_not_come_are_reported(block: dict[str, Any], message: str) -> None:
+    """The message has no part for them."""
+    got = response(whole(document({"text": "Here."}, block)))
+    (note,) = got.diagnostics
+
+    assert (note.code, note.path) == ("file-without-content", "files[file_2]")
+    assert note.message.startswith(message)
+    assert got.text == "Here."
+
+
 def test_a_picture_that_failed_midway_is_not_a_file() -> None:
     """The bytes that came before the failure do not make one."""
     begun = delta(0, image={"source": {"bytes": "iVBORw0KGgo="}})
