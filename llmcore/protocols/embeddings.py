@@ -1,9 +1,10 @@
-"""Embeddings and rankings, over the APIs that have them: one builder for flat bodies; Google's.
+"""Embeddings, over the APIs that have them: one builder for flat bodies; Google's, and Nova's.
 
 Documents, read November 2026: https://platform.openai.com/docs/api-reference/embeddings (and the
 servers that imitate it), https://docs.mistral.ai/api/endpoint/embeddings,
 https://docs.cohere.com/reference/embed, https://docs.voyageai.com/reference/embeddings-api,
-https://jina.ai/embeddings, https://ai.google.dev/api/embeddings,
+https://jina.ai/embeddings, https://pypi.org/project/perplexityai/0.46.1/
+(`types/embedding_create_params`), https://ai.google.dev/api/embeddings,
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api,
 https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html and
 .../model-parameters-embed.html, https://docs.aws.amazon.com/nova/latest/userguide/
@@ -16,14 +17,6 @@ embeddings-schema.html. Responses, in the order of the readers below:
     {"predictions": [{"embeddings": {"values": [0.1], "statistics": {"token_count": 2}}}]}
     {"embedding": {"values": [0.1]}, "usageMetadata": {"promptTokenCount": 2}, "truncated": false}
     {"embedding": [0.1], "inputTextTokenCount": 2}
-
-Rankings are those of Cohere's API, which others imitate, and of Voyage's:
-https://docs.cohere.com/reference/rerank, https://docs.voyageai.com/reference/reranker-api,
-https://jina.ai/reranker, https://docs.vllm.ai/en/latest/models/pooling_models.html (`/v1/rerank`),
-https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (`/v1/rerank`). Responses:
-
-    {"results": [{"index": 3, "relevance_score": 0.98}], "meta": {"billed_units": {...}}}
-    {"data": [{"index": 3, "relevance_score": 0.98}], "usage": {"total_tokens": 26}}
 """
 
 import base64
@@ -47,15 +40,7 @@ from llmcore.protocols.unary import (
     response_fields,
 )
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
-from llmcore.schema.embeddings import (
-    EmbeddingRequest,
-    EmbeddingResponse,
-    InputType,
-    RankedDocument,
-    RerankRequest,
-    RerankResponse,
-    Vector,
-)
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, objects
@@ -139,6 +124,7 @@ def _make(
     max_tokens: int | None = None,
     *,
     options_at_top: bool = True,
+    read: Callable[[NativeResponse, EmbeddingRequest], EmbeddingResponse] | None = None,
 ) -> EmbeddingProtocol:
     where = path if callable(path) else partial(_same_path, path)
     return EmbeddingProtocol(
@@ -146,7 +132,7 @@ def _make(
         build=partial(
             _build, path=where, body=body, max_inputs=max_inputs, options_at_top=options_at_top
         ),
-        read=read_embeddings,
+        read=read or read_embeddings,
         max_inputs=max_inputs,
         max_tokens=max_tokens,
     )
@@ -226,13 +212,16 @@ def _nova_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObje
 # -- reading
 
 
-def read_embeddings(response: NativeResponse, request: EmbeddingRequest) -> EmbeddingResponse:
+def read_embeddings(
+    response: NativeResponse, request: EmbeddingRequest, *, packed: str = "f"
+) -> EmbeddingResponse:
     """Return the vectors of a response of any of these APIs, in the order of the texts.
 
-    Raises StreamError if it does not have one vector for each text.
+    *packed* is the type of the numbers in base64, as `struct` names it. Raises StreamError if there
+    is not one vector for each text.
     """
     document = object_or_empty(response.document)
-    vectors = [_vector(native) for native in _vectors(document)]
+    vectors = [_vector(native, packed) for native in _vectors(document)]
     embeddings = tuple(vector for vector in vectors if vector is not None)
     if not len(embeddings) == len(vectors) == len(request.inputs):
         message = f"the response has {len(embeddings)} vectors for {len(request.inputs)} texts"
@@ -275,12 +264,19 @@ def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: int(entry["index"]))
 
 
-def _vector(native: Any) -> Vector | None:
-    """Return the numbers of a vector, of which base64 holds little-endian 32-bit floats."""
+def _read_bytes(response: NativeResponse, request: EmbeddingRequest) -> EmbeddingResponse:
+    """Return Perplexity's vectors: signed bytes; bytes of bits, if the request asks for them."""
+    bits = request.own_options.get("encoding_format") == "base64_binary"
+    return read_embeddings(response, request, packed="B" if bits else "b")
+
+
+def _vector(native: Any, packed: str) -> Vector | None:
+    """Return the numbers of a vector, of which base64 holds little-endian ones."""
     if isinstance(native, str):
         try:
             data = base64.b64decode(native, validate=True)
-            return struct.unpack(f"<{len(data) // 4}f", data) or None
+            count = len(data) // struct.calcsize(packed)
+            return tuple(map(float, struct.unpack(f"<{count}{packed}", data))) or None
         except (struct.error, ValueError):
             return None
     if not isinstance(native, list) or not native:
@@ -418,6 +414,9 @@ VOYAGE: Final = _make(
     1000,
     120_000,
 )
+PERPLEXITY: Final = _make(
+    "perplexity-embeddings", "/v1/embeddings", _Flat().body, 512, 120_000, read=_read_bytes
+)
 JINA: Final = _make(
     "jina-embeddings", "/embeddings", _Flat(input_type="task", types=_JINA).body, 512
 )
@@ -438,63 +437,3 @@ NOVA: Final = _make("bedrock-nova-embeddings", _invoke_path, _nova_body, 1)
 BEDROCK_COHERE: Final = _make(
     "bedrock-cohere-embed", _invoke_path, evolve(_COHERE_FIELDS, names_model=False).body, 96
 )
-
-
-# -- reranking
-
-
-def _build_ranking(request: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
-    body: dict[str, JsonValue] = {
-        "model": request.model_id,
-        "query": request.query,
-        "documents": list(request.documents),
-    }
-    diagnostics = Diagnostics()
-    return posted(
-        request, path, body | native_settings(request, {"top_n": top_n}, diagnostics), diagnostics
-    )
-
-
-def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResponse:
-    """Return the documents of a response of any of these APIs, the best first.
-
-    Servers that do not sort, or return more than they were asked for, are corrected. Raises
-    StreamError for a response without scores, or with the number of a document that is not there.
-    """
-    document = object_or_empty(response.document)
-    entries = objects(document.get("results")) or objects(document.get("data"))
-    results = [_ranked(entry, request) for entry in entries]
-    if not results or len({result.index for result in results}) < len(results):
-        raise StreamError("the response has no score for each document", retryable=False)
-    results.sort(key=lambda result: -result.score)
-    usage = object_or_empty(document.get("usage"))
-    tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
-    stated = Usage.make(
-        input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
-    )
-    fields = response_fields(response, request, stated)
-    return RerankResponse(results=tuple(results[: request.top_n]), **fields)
-
-
-def _ranked(entry: dict[str, JsonValue], request: RerankRequest) -> RankedDocument:
-    index, score = entry.get("index"), entry.get("relevance_score", entry.get("score"))
-    known = isinstance(index, int) and not isinstance(index, bool)
-    if not (known and isinstance(index, int) and 0 <= index < len(request.documents)):
-        raise StreamError(f"the response names the document {index!r:.40}", retryable=False)
-    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
-        raise StreamError(f"the score of document {index} is {score!r:.40}", retryable=False)
-    return RankedDocument(index=index, score=float(score), document=request.documents[index])
-
-
-def _make_ranking(
-    id: str, path: str, top_n: str = "top_n"
-) -> UnaryProtocol[RerankRequest, RerankResponse]:
-    return UnaryProtocol(
-        id=id, build=partial(_build_ranking, path=path, top_n=top_n), read=read_ranking
-    )
-
-
-COHERE_RERANK: Final = _make_ranking("cohere-rerank", "/v2/rerank")
-COMPATIBLE_RERANK: Final = _make_ranking("compatible-rerank", "/rerank")
-"""Rankings of Jina, vLLM, llama.cpp and other servers that imitate Cohere's API."""
-VOYAGE_RERANK: Final = _make_ranking("voyage-rerank", "/rerank", top_n="top_k")

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import evolve
 
-from llmcore.protocols import embeddings, openai_chat
+from llmcore.protocols import embeddings, openai_chat, rerank
 from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.protocol import BodyBuilder, Built, UnaryProtocol
@@ -41,13 +41,14 @@ _EMBEDDINGS: Final[Mapping[str, EmbeddingProtocol]] = {
     "azure": embeddings.OPENAI,
     "mistral": embeddings.MISTRAL,
     "cohere": embeddings.COHERE,
+    "perplexity": embeddings.PERPLEXITY,
     "voyage": embeddings.VOYAGE,
     "jina": embeddings.JINA,
 }
 """Providers whose embeddings differ from those of other servers of their API."""
 _RERANKING: Final[Mapping[str, UnaryProtocol[RerankRequest, RerankResponse]]] = {
-    "cohere": embeddings.COHERE_RERANK,
-    "voyage": embeddings.VOYAGE_RERANK,
+    "cohere": rerank.COHERE,
+    "voyage": rerank.VOYAGE,
 }
 
 
@@ -83,7 +84,7 @@ def rerank_route(route: Route[Any], model_id: str) -> RerankRoute:
     """Return the route that reranks with *model_id*; ConfigurationError if the provider cannot."""
     if route.provider == "openai" or not route.protocol.reranks:
         raise missing(route, "reranking")
-    protocol = _RERANKING.get(route.provider, embeddings.COMPATIBLE_RERANK)
+    protocol = _RERANKING.get(route.provider, rerank.COMPATIBLE)
     return of_model(route, protocol, model_id)
 
 

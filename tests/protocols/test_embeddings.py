@@ -1,4 +1,4 @@
-"""Embeddings and rankings: native bodies, responses, batches; held against the official SDKs."""
+"""Embeddings: native bodies, responses, batches; held against the official SDKs."""
 
 import base64
 import json
@@ -15,17 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import AmazonBedrock, Anthropic, Azure, Google, Model, Ollama, OpenAI, OpenAICompatible
-from llmcore.protocols.embeddings import (
-    EmbeddingProtocol,
-    batches,
-    joined,
-    read_embeddings,
-    read_ranking,
-)
+from llmcore.protocols.embeddings import EmbeddingProtocol, batches, joined, read_embeddings
 from llmcore.protocols.protocol import NativeResponse
 from llmcore.routes.auth import Auth, AuthContext
-from llmcore.routes.chat_providers import Mistral
-from llmcore.routes.chat_servers import VLLM, LlamaCpp
+from llmcore.routes.chat_providers import Mistral, Perplexity
 from llmcore.routes.retrieval import (
     Cohere,
     Jina,
@@ -36,7 +29,7 @@ from llmcore.routes.retrieval import (
 )
 from llmcore.routes.route import route_of
 from llmcore.routes.vertex import Vertex
-from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, RerankRequest
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, StreamError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.usage import Usage
@@ -94,6 +87,11 @@ SENT: dict[str, tuple[Model, str, Any]] = {
         Voyage.configure(**KEY).model("m"),
         "https://api.voyageai.com/v1/embeddings",
         {"model": "m", "input": ["a", "b"], "input_type": "query", "output_dimension": 8},
+    ),
+    "perplexity": (
+        Perplexity.configure(**KEY).model("m"),
+        "https://api.perplexity.ai/v1/embeddings",
+        {"model": "m", "input": ["a", "b"], "dimensions": 8},
     ),
     "jina": (
         Jina.configure(**KEY).model("m"),
@@ -181,7 +179,7 @@ def test_texts_are_sent_as_the_provider_documents(provider: str) -> None:
     assert json.loads(call.http.body) == body
 
 
-@pytest.mark.parametrize("provider", ["openai", "mistral", "titan", "compatible"])
+@pytest.mark.parametrize("provider", ["openai", "mistral", "titan", "perplexity", "compatible"])
 def test_an_input_type_that_the_api_lacks_is_reported(provider: str) -> None:
     model = SENT[provider][0]
 
@@ -322,6 +320,27 @@ def test_the_vector_of_a_single_text_is_read(shape: str) -> None:
     assert (response.embedding, response.usage.input_tokens) == ((1.0, 0.0), 5)
 
 
+@pytest.mark.parametrize(
+    ("options", "vector"),
+    [
+        ({}, (127.0, -128.0, 0.0, -1.0)),
+        ({"encoding_format": "base64_int8"}, (127.0, -128.0, 0.0, -1.0)),
+        ({"encoding_format": "base64_binary"}, (127.0, 128.0, 0.0, 255.0)),
+    ],
+)
+def test_vectors_of_perplexity_are_bytes(options: JsonObject, vector: tuple[float, ...]) -> None:
+    """Signed ones; with a bit for each dimension, those that hold the bits."""
+    model, _, _ = SENT["perplexity"]
+    request = EmbeddingRequest(model=model, inputs="a", provider_options={"perplexity": options})
+    packed = base64.b64encode(bytes([127, 128, 0, 255])).decode()
+    document: Any = {"data": [{"index": 0, "embedding": packed}], "usage": {"prompt_tokens": 5}}
+
+    protocol = embedding_protocol(route_of(model), model.id)
+    response = protocol.read(NativeResponse(document=document), request)
+
+    assert (response.embedding, response.usage.input_tokens) == (vector, 5)
+
+
 def test_a_text_that_the_provider_cut_is_reported() -> None:
     cut: Any = {
         "embeddings": {"values": [1.0], "statistics": {"truncated": True, "token_count": 2}}
@@ -423,82 +442,6 @@ def test_joined_responses_add_usage_cost_and_places_up() -> None:
     assert (whole.usage.input_tokens, whole.cost) == (3, 0.75)
     assert [note.path for note in whole.diagnostics] == ["inputs[3]"]
     assert joined([answer(1, 0.5), answer(2, None)]).cost is None
-
-
-# -- reranking
-
-
-RANKED: dict[str, tuple[Model, str, str]] = {
-    "cohere": (Cohere.configure(**KEY).model("m"), "https://api.cohere.com/v2/rerank", "top_n"),
-    "voyage": (Voyage.configure(**KEY).model("m"), "https://api.voyageai.com/v1/rerank", "top_k"),
-    "jina": (Jina.configure(**KEY).model("m"), "https://api.jina.ai/v1/rerank", "top_n"),
-    "vllm": (VLLM.configure().model("m"), "http://localhost:8000/v1/rerank", "top_n"),
-    "llamacpp": (LlamaCpp.configure().model("m"), "http://localhost:8080/v1/rerank", "top_n"),
-}
-RERANK = RerankRequest(model=Model("m", "p"), query="q", documents=("a", "b", "c"), top_n=2)
-
-
-@pytest.mark.parametrize("provider", RANKED)
-def test_a_ranking_is_asked_for_as_the_provider_documents(provider: str) -> None:
-    model, url, top = RANKED[provider]
-    asked = RerankRequest(model=model, query="q", documents=("a", "b"), top_n=1)
-
-    call = rerank_route(route_of(model), model.id).prepare(asked, context=AuthContext()).unwrap()
-
-    assert (call.http.method, call.http.url) == ("POST", url)
-    assert json.loads(call.http.body) == {
-        "model": "m",
-        "query": "q",
-        "documents": ["a", "b"],
-        top: 1,
-    }
-
-
-@pytest.mark.parametrize("name", ["results", "data"])
-def test_a_ranking_is_sorted_and_cut_whatever_the_server_does(name: str) -> None:
-    scores = [{"index": n, "relevance_score": s} for n, s in ((0, 0.1), (1, -4), (2, 0.9))]
-    document: Any = {name: scores, "usage": {"total_tokens": 7}}
-
-    response = read_ranking(NativeResponse(document=document), RERANK)
-
-    assert [(r.index, r.score, r.document) for r in response.results] == [
-        (2, 0.9, "c"),
-        (0, 0.1, "a"),
-    ]
-    assert response.documents == ["c", "a"]
-    assert response.usage.input_tokens == 7
-
-
-def test_a_query_that_is_not_a_text_is_an_error() -> None:
-    query: Any = 3
-
-    with pytest.raises(InvalidRequestError, match="query is a text, not an int"):
-        RerankRequest(model=Model("m", "p"), query=query, documents=("a",))
-
-
-@pytest.mark.parametrize(
-    "entries",
-    [
-        [],
-        [{"index": 3, "relevance_score": 1}],
-        [{"index": -1, "relevance_score": 1}],
-        [{"index": 0}],
-        [{"index": 0, "relevance_score": 1}, {"index": 0, "relevance_score": 2}],
-    ],
-)
-def test_an_invalid_ranking_is_an_error(entries: Any) -> None:
-    with pytest.raises(StreamError):
-        read_ranking(NativeResponse(document={"results": entries}), RERANK)
-
-
-@given(json_values())
-def test_reading_a_ranking_fails_in_no_other_way(value: Any) -> None:
-    for document in (value, {"results": value}, {"data": [value]}):
-        try:
-            response = read_ranking(NativeResponse(document=document), RERANK)
-        except StreamError:
-            continue
-        assert 1 <= len(response.results) <= 2
 
 
 # -- held against the official SDKs
