@@ -343,7 +343,8 @@ def read_models(response: NativeResponse) -> Page[LiveModel]:
     document = response.document
     listed: JsonValue = document  # Together returns the bare list
     if isinstance(document, dict):
-        listed = next((document[name] for name in _LISTS if name in document), None)
+        lists = (document[name] for name in _LISTS if name in document)
+        listed = next(([] if one is None else one for one in lists), None)  # Ollama's empty one
     if not isinstance(listed, list):
         raise StreamError("the response is not a list of models", retryable=False)
     models = tuple(model for entry in objects(listed) if (model := _model(entry)) is not None)

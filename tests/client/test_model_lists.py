@@ -13,7 +13,7 @@ from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.own_models import models_from
 from llmcore.protocols.protocol import NativeResponse
 from llmcore.protocols.unary import read_models
-from llmcore.routes.chat_servers import VLLM
+from llmcore.routes.chat_servers import VLLM, Ollama
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import (
     ConfigurationError,
@@ -170,6 +170,17 @@ async def test_an_error_response_that_breaks_off_is_the_error_of_its_status(
     client = Client(providers={"openai": OpenAI.configure(api_key="k")}, transport=scripted(answer))
 
     assert isinstance((await client.list_models("openai")).failure(), error)
+
+
+async def test_an_empty_list_that_is_null_has_no_models() -> None:
+    """Source: https://github.com/ollama/ollama/blob/main/openai/openai.go (`ToListCompletion`)."""
+    client = Client(
+        providers={"ollama": Ollama.configure()},
+        transport=scripted({"object": "list", "data": None}),
+    )
+
+    async with client:
+        assert (await client.list_models("ollama")).unwrap() == ()
 
 
 async def test_a_response_that_is_not_a_list_is_an_error() -> None:
