@@ -256,7 +256,10 @@ _READ_FIELDS: Final = frozenset(
     {"contents", "generationConfig", "labels", "model", "systemInstruction", "toolConfig", "tools"}
     | {"serviceTier"}
 )
-_OPTIONAL: Final = frozenset({"cachedContent", "safetySettings", "store"})
+_OPTIONAL: Final = frozenset(
+    {"cachedContent", "continuationToken", "modelArmorConfig", "outputConfig", "safetySettings"}
+    | {"store"}
+)
 """Fields that only Gemini has."""
 _READ_SETTINGS: Final = frozenset(
     {*PARAMETERS.values(), "responseJsonSchema", "responseMimeType", "responseSchema"}
@@ -297,6 +300,7 @@ def _native_fields(
 _REFUSED: Final[Mapping[str, str]] = {
     "cachedContent": "Stored contexts are kept by Google, and the upstream is another service.",
     "candidateCount": "The upstream gives one candidate.",
+    "continuationToken": "The upstream cannot continue a response of Google's.",
     "responseModalities": "The upstream answers in text only.",
 }
 """Fields that cannot be left out without changing the response."""

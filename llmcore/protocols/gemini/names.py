@@ -93,14 +93,15 @@ GENERATION_FIELDS: Final = frozenset(
     {
         "audioTimestamp", "audioTranscriptionConfig", "candidateCount", "enableAffectiveDialog",
         "enableEnhancedCivicAnswers", "frequencyPenalty", "imageConfig", "logprobs",
-        "maxOutputTokens", "mediaResolution", "modelSelectionConfig", "presencePenalty",
-        "responseFormat", "responseJsonSchema", "responseLogprobs", "responseMimeType",
-        "responseModalities", "responseSchema", "routingConfig", "seed", "speechConfig",
-        "stopSequences", "temperature", "thinkingConfig", "topK", "topP", "translationConfig",
+        "maxOutputTokens", "mediaResolution", "modelConfig", "modelSelectionConfig",
+        "presencePenalty", "responseFormat", "responseJsonSchema", "responseLogprobs",
+        "responseMimeType", "responseModalities", "responseSchema", "routingConfig", "seed",
+        "speechConfig", "stopSequences", "temperature", "thinkingConfig", "topK", "topP",
+        "translationConfig",
     }
 )  # fmt: skip
-"""The fields of `generationConfig`. Source: https://ai.google.dev/api/generate-content, read
-November 2026."""
+"""The fields of `generationConfig`. Sources: https://ai.google.dev/api/generate-content, read
+November 2026, and the `google-genai` package, 3.6.1 (`_GenerateContentConfig_to_vertex`)."""
 
 MODES: Final[Mapping[str, str]] = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 """`functionCallingConfig.mode` by the mode of a choice. `ANY` with a name is that tool's, and

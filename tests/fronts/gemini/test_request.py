@@ -559,6 +559,15 @@ _CHOICES = {"type": "STRING", "enum": ["a", "b"]}
             {"responseMimeType": "text/x.enum", "responseSchema": _CHOICES},
         ),
         ({"store": False}, {"store": False}),
+        ({"continuationToken": "t"}, {"continuationToken": "t"}),
+        (
+            {"modelArmorConfig": {"promptTemplateName": "p"}, "outputConfig": {}},
+            {"modelArmorConfig": {"promptTemplateName": "p"}, "outputConfig": {}},
+        ),
+        (
+            {"generationConfig": {"modelConfig": {"featureSelectionPreference": "BALANCED"}}},
+            {"modelConfig": {"featureSelectionPreference": "BALANCED"}},
+        ),
         (
             {
                 "tools": [{"googleSearch": {}}],
@@ -567,7 +576,7 @@ _CHOICES = {"type": "STRING", "enum": ["a", "b"]}
             {"toolConfig": {"includeServerSideToolInvocations": True}},
         ),
     ],
-    ids=["choices", "not stored", "shown searches"],
+    ids=["choices", "not stored", "continued", "shielded", "model", "shown searches"],
 )
 def test_what_only_gemini_has_reaches_a_gemini_upstream_whole(body: Any, native: Any) -> None:
     made = read(body, "gemini")
@@ -590,6 +599,7 @@ def test_a_search_of_older_models_is_offered_without_its_threshold() -> None:
     "body",
     [
         {"cachedContent": "cachedContents/1"},
+        {"continuationToken": "t"},
         {"generationConfig": {"candidateCount": 2}},
         {"generationConfig": {"responseModalities": ["AUDIO"]}},
         {"generationConfig": {"responseMimeType": "text/x.enum"}},
