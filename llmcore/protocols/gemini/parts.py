@@ -79,9 +79,10 @@ def lower_media(
 def _lower_source(part: MediaPart, diagnostics: Diagnostics) -> NativeObject:
     """Return `inlineData` for bytes, `fileData` for a URI.
 
-    The MIME type goes with its parameters: raw audio is nothing without its rate. Bytes are in the
-    URL-safe alphabet, which Google's own client writes (`google-genai` 3.4, `_common.py`,
-    `encode_unserializable_types`); the service takes both.
+    The MIME type goes with its parameters: raw audio is nothing without its rate. Bytes are in
+    base64 of the standard alphabet, which ProtoJSON writes, and Google's clients for JavaScript and
+    Go. The service takes both alphabets; servers that imitate it often take this one only. Source:
+    https://protobuf.dev/programming-guides/json, read November 2026.
     """
     typed_bytes = media.raw_data(part)
     if typed_bytes is not None:
@@ -91,7 +92,7 @@ def _lower_source(part: MediaPart, diagnostics: Diagnostics) -> NativeObject:
             why = f"the model reads {media_type} as plain text only"
             diagnostics.at("media_type").changed("media-type-changed", why)
             media_type = "text/plain"
-        data = base64.urlsafe_b64encode(typed_bytes[1]).decode()
+        data = base64.b64encode(typed_bytes[1]).decode()
         return {"inlineData": {"mimeType": media_type, "data": data}}
     uri = part.url or part.file_id
     known = part.media_type or media.media_type_of(part)

@@ -147,7 +147,7 @@ def test_neighbours_of_one_role_are_merged() -> None:
         (ImagePart(data=PNG), {"inlineData": {"mimeType": "image/png", "data": PNG64}}),
         (
             ImagePart(data=b"\xfb\xff", media_type="image/png"),
-            {"inlineData": {"mimeType": "image/png", "data": "-_8="}},
+            {"inlineData": {"mimeType": "image/png", "data": "+/8="}},
         ),
         (
             ImagePart(url=f"data:image/png;base64,{PNG64}"),
