@@ -46,6 +46,7 @@ class CallItem:
         self._sent: list[str] = []
         self._freeform: FreeformInput | None = None
         self._event = ""
+        self._id = ""
         native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
         self._own: Item = {name: native[name] for name in CALL_FIELDS if name in native}
         if not registry.native:
@@ -99,6 +100,11 @@ class CallItem:
         if native:
             show_native(native, self._writer.record.part_of(event), self._writer)
             return
+        if not self._id:  # it began as an item of the upstream's, which did not come
+            self._begin()
+            made = self.delta(ToolInputDelta(event.id, text))
+            if made is not None:
+                self._writer.add(made)
         if not self._event:
             self._end_held(event, text)
             return
