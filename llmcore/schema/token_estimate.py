@@ -110,15 +110,26 @@ def overflow_note(tokens: int, window: int) -> Diagnostic:
 
 def estimated_tokens(request: LLMRequest) -> int:
     """Return about how many input tokens *request* has: more rather than fewer."""
-    total = _TEMPLATE_TOKENS + sum(estimated_text_tokens(part.text) for part in request.system)
-    total += sum(_MESSAGE_TOKENS + _parts(message.content) for message in request.messages)
+    prompts = _TEMPLATE_TOKENS
     if request.tools:
-        definitions = sum(_json(to_json(tool)) + _TOOL_TOKENS for tool in request.tools)
-        hosted = sum(isinstance(tool, HostedTool) for tool in request.tools)
-        total += _TOOLS_TOKENS + definitions + hosted * _HOSTED_TOKENS
+        prompts += _TOOLS_TOKENS
+        prompts += sum(isinstance(tool, HostedTool) for tool in request.tools) * _HOSTED_TOKENS
+    if request.response_format is not None and request.response_format.schema is not None:
+        prompts += _TOOLS_TOKENS
+    return estimated_own_tokens(request) + prompts
+
+
+def estimated_own_tokens(request: LLMRequest) -> int:
+    """Return about how many tokens the content of *request* has, without what a server adds to it.
+
+    Which prompts for tools and formats a server adds is not known, and many add none.
+    """
+    total = sum(estimated_text_tokens(part.text) for part in request.system)
+    total += sum(_MESSAGE_TOKENS + _parts(message.content) for message in request.messages)
+    total += sum(_json(to_json(tool)) + _TOOL_TOKENS for tool in request.tools)
     form = request.response_format
     if form is not None and form.schema is not None:
-        total += _TOOLS_TOKENS + _json(form.schema)
+        total += _json(form.schema)
     return max(1, round(total) + cached_tokens(request))
 
 

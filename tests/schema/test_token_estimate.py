@@ -21,7 +21,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import request
-from llmcore.schema.token_estimate import estimated_tokens
+from llmcore.schema.token_estimate import estimated_own_tokens, estimated_tokens
 from llmcore.schema.tools import HostedTool, ToolDefinition
 
 LONG = "a word and another " * 260
@@ -74,6 +74,25 @@ def test_five_kilobytes_beside_the_messages_raise_the_count(
 def test_each_part_of_a_message_raises_the_count(message: Message) -> None:
     """Pictures, files and sound have no text, and are counted all the same."""
     assert estimate(message) - estimate() >= 1000
+
+
+@pytest.mark.parametrize(
+    ("fields", "prompts"),
+    [
+        ({}, 80),
+        ({"tools": [TOOL]}, 680),
+        ({"tools": [HostedTool.web_search()]}, 3680),
+        ({"response_format": ResponseFormat.json_schema({"description": LONG})}, 680),
+    ],
+    ids=["alone", "tools", "hosted tool", "schema"],
+)
+def test_prompts_that_servers_add_are_in_the_estimate_and_not_in_its_content(
+    fields: dict[str, Any], prompts: int
+) -> None:
+    """A window is compared with the whole; a number to be shown is the content's."""
+    asked = request(model=Model("m", "p"), prompt="Hi", **fields)
+
+    assert estimated_tokens(asked) - estimated_own_tokens(asked) == prompts
 
 
 @pytest.mark.local_model

@@ -50,7 +50,7 @@ from llmcore.schema.json import json_or_text, object_or_empty, present, str_or_n
 from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.token_estimate import estimated_tokens
+from llmcore.schema.token_estimate import estimated_own_tokens
 
 _LONG_CONTEXT: Final = "[1m]"
 """The suffix with which Claude Code asks for the long context of a model."""
@@ -152,7 +152,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
         searches=offer.searches,
         call_ids=reader.call_ids,
         compacts=wish is not None,
-        estimated_input=estimated_tokens(request) if streaming else 0,
+        estimated_input=estimated_own_tokens(request) if streaming else 0,
     )
 
 

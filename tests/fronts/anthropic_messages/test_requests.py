@@ -702,3 +702,33 @@ def test_tokens_are_counted_of_a_request_without_a_limit() -> None:
     assert made.request.generation.max_tokens is None
     assert front.token_count is not None
     assert front.token_count(7) == {"input_tokens": 7}
+
+
+WEATHER = {
+    "name": "get_weather",
+    "description": "Get the weather",
+    "input_schema": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
+}
+SMALL: list[tuple[dict[str, Any], int]] = [
+    ({}, 5),
+    ({"system": "You are helpful."}, 9),
+    ({"tools": [WEATHER]}, 41),
+    ({"tools": [WEATHER], "tool_choice": {"type": "any"}}, 41),
+]
+
+
+@pytest.mark.parametrize(("fields", "counted"), SMALL, ids=range(len(SMALL)))
+@pytest.mark.parametrize("protocol_id", UPSTREAMS)
+def test_a_stream_of_a_small_prompt_begins_with_an_estimate_near_a_tokenizers_count(
+    fields: dict[str, Any], counted: int, protocol_id: str
+) -> None:
+    """*counted* is what GPT-5's tokenizer makes of the texts and the definitions."""
+    hello = {"role": "user", "content": "What is the weather?"}
+    body = {"model": "m", "max_tokens": 9, "stream": True, "messages": [hello], **fields}
+    estimate = read(body, protocol_id).estimated_input
+
+    assert counted <= estimate <= 3 * counted + 30
