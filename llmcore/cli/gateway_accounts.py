@@ -20,7 +20,7 @@ from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for
 from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_config import settings_of_store
-from llmcore.cli.program import json_output, note, print_json, say
+from llmcore.cli.program import json_output, note, print_json, say, terminal_width
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, NotFoundError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, present
@@ -268,7 +268,7 @@ def _usage(store: _Store, args: argparse.Namespace) -> None:
         case "csv":
             print(as_csv(report), end="", file=json_output())
         case _:
-            say(as_table(report, by))
+            say(as_table(report, by, terminal_width()))
             _note_budget(gateway_budget(store.ledger, store.settings))
 
 

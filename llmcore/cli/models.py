@@ -1,16 +1,14 @@
 """`llmcore models`: lists the models of the catalog."""
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
-from shutil import get_terminal_size
 from typing import Any, Final
 
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
 from llmcore.cli.options import CAPABILITIES
-from llmcore.cli.program import nearest_hint, note, print_json, say
+from llmcore.cli.program import nearest_hint, note, print_json, say, terminal_width
 from llmcore.schema.errors import InvalidRequestError
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAPABILITIES")
@@ -100,8 +98,9 @@ def _print_table(rows: list[tuple[str, ...]]) -> None:
     """Print *rows*; in a terminal, without the columns that would make them wrap."""
     kept, left_out = list(range(len(_HEADS))), list[str]()
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for column in _LEFT_OUT_FIRST if sys.stdout.isatty() else ():
-        if sum(widths[number] + 2 for number in kept) - 2 <= get_terminal_size().columns:
+    room = terminal_width()
+    for column in _LEFT_OUT_FIRST:
+        if room is None or sum(widths[number] + 2 for number in kept) - 2 <= room:
             break
         kept.remove(column)
         left_out.append(_HEADS[column])

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from shutil import get_terminal_size
 from typing import Any, Final, NoReturn, TextIO, TypeVar
 
 from llmcore.version import VERSION
@@ -262,6 +263,11 @@ def printable(text: str) -> str:
 def say(text: str) -> None:
     """Print *text* to standard output, without control characters."""
     print(printable(text))
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal that standard output is; None for a file or a pipe."""
+    return get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def shown_as(mark: str, plain: str) -> str:

@@ -252,3 +252,38 @@ def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_pat
     assert table[1].split() == ["k1", "2", "0", "11", "0", "6", "2.500000"]
     assert [total["input_tokens"] for total in old] == [18]
     assert run("usage", "--until", "200d", "--since", "300d", "--format", "csv") == ""
+
+
+LONG = "anthropic/claude-sonnet-4-5-20250929-with-a-deployment-name-of-sixty-characters"
+
+
+@pytest.mark.parametrize("columns", [80, 100, 400])
+def test_a_table_with_long_names_fits_the_terminal(
+    columns: int, run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name continues on further lines, complete; the numbers are in its first one."""
+    ledger = SqliteLedger(tmp_path / "state-accounts.db", setting="X")
+    now = time.time()
+    ledger.settle([spent(now - 60, model=LONG, input_tokens=10), spent(now - 50, model="m")])
+    ledger.close()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = run("usage", "--by", "key,model").splitlines()
+
+    assert max(map(len, lines)) <= columns
+    begin = lines[0].index("model")
+    numbers = lines[0].index("responses")
+    names = "".join(line[begin:numbers].strip() for line in lines)
+    assert names == f"model{LONG}m"
+    assert [line.split()[0] for line in lines if "0.000000" in line] == ["k1", "k1"]
+
+
+def test_a_table_for_a_program_has_one_line_for_each_sum(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
+    """Where no terminal shows it, no name is cut."""
+    ledger = SqliteLedger(tmp_path / "state-accounts.db", setting="X")
+    ledger.settle([spent(time.time() - 60, model=LONG)])
+    ledger.close()
+
+    assert LONG in run("usage", "--by", "model").splitlines()[1].split()

@@ -3,9 +3,11 @@
 import csv
 import io
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
+from itertools import zip_longest
 from typing import Final
 
 from attrs import define
@@ -143,29 +145,53 @@ _COLUMNS: Final = {
 """The sums that the table has room for."""
 
 
-def as_table(report: Sequence[JsonObject], by: Sequence[str]) -> str:
-    """Return *report* as lines for people."""
+def as_table(report: Sequence[JsonObject], by: Sequence[str], width: int | None = None) -> str:
+    """Return *report* as lines for people, of at most *width* characters where that is possible."""
     head = [*by, *_COLUMNS.values()]
     lines = [
         [*(str(line[name]) for name in by), *(_cell(line[name]) for name in _COLUMNS)]
         for line in report
     ]
-    return "\n".join(aligned([head, *lines], texts=len(by)))
+    return "\n".join(aligned([head, *lines], texts=len(by), width=width))
 
 
-def aligned(rows: Sequence[Sequence[str]], texts: int | None = None) -> Iterator[str]:
+_LEAST_WIDTH: Final = 12
+"""To how few characters a column of texts is narrowed."""
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], texts: int | None = None, width: int | None = None
+) -> Iterator[str]:
     """Yield *rows* as lines whose columns are as wide as their longest cells.
 
     The first *texts* columns (all of them without it) begin at the left, others end at the right.
+    Where a line would have more than *width* characters, long texts continue on further lines.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     left = len(widths) if texts is None else texts
+    if width is not None:
+        _narrow(widths, left, width)
     for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(
-            cell.ljust(width) if number < left else cell.rjust(width)
-            for number, (cell, width) in enumerate(cells)
-        ).rstrip()
+        folded = [
+            textwrap.wrap(cell, size) if number < left else [cell]
+            for number, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
+        for cells in zip_longest(*folded, fillvalue=""):
+            yield "  ".join(
+                cell.ljust(size) if number < left else cell.rjust(size)
+                for number, (cell, size) in enumerate(zip(cells, widths, strict=True))
+            ).rstrip()
+
+
+def _narrow(widths: list[int], left: int, width: int) -> None:
+    """Narrow the first *left* columns, the widest first, until a line fits into *width*."""
+    excess = sum(widths) + 2 * (len(widths) - 1) - width
+    while excess > 0 and left:
+        widest = max(range(left), key=widths.__getitem__)
+        if widths[widest] <= _LEAST_WIDTH:
+            return
+        widths[widest] -= 1
+        excess -= 1
 
 
 def _cell(value: object) -> str:
