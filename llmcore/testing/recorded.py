@@ -1,6 +1,7 @@
 """Decodes recorded responses from bytes to a response as the client does, without I/O."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from llmcore.folds.response import collect
@@ -9,7 +10,9 @@ from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import index_or_none, object_or_empty, objects
 from llmcore.schema.model import Model
+from llmcore.schema.options import HttpOverlay
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
@@ -56,15 +59,34 @@ def recorded_events(
     Its arguments and errors are those of `decode_recorded`.
     """
     protocol = protocol_by_id(protocol_id)
+    framing = framing_of(protocol, _content_type(headers))
+    asked = {"n": _choices(framing, body)}
     return decode_response(
         protocol,
-        framing_of(protocol, _content_type(headers)),
-        LLMRequest(model=Model("recorded", ""), messages=()),
+        framing,
+        LLMRequest(model=Model("recorded", ""), messages=(), http=HttpOverlay(body=asked)),
         status=status,
         headers=headers,
         chunks=_pieces(body, chunk_size),
         streaming=streaming,
     )
+
+
+def _choices(framing: Framing, body: bytes) -> int:
+    """Return how many choices a recorded stream has, which its request would state.
+
+    Some servers number the chunks of the only choice: then no number comes twice.
+    """
+    decoder = framing.new_decoder()
+    numbers: list[int] = []
+    texts: set[int] = set()
+    with suppress(LLMError, RecursionError):  # decoding the response reports them
+        for frame in (*decoder.feed(body), *decoder.close()):
+            for choice in objects(object_or_empty(framing.native(frame)).get("choices")):
+                numbers.append(index_or_none(choice.get("index")) or 0)
+                if object_or_empty(choice.get("delta")).get("content"):
+                    texts.add(numbers[-1])
+    return len(texts) if len(numbers) > len(set(numbers)) else 1
 
 
 def _content_type(headers: Mapping[str, str]) -> str:

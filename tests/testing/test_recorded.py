@@ -41,6 +41,45 @@ def test_a_recorded_stream_decodes_to_a_response() -> None:
     assert answer.usage is not None
 
 
+def _numbered(*pieces: tuple[int, str]) -> bytes:
+    """Return a stream of pieces of text, each with the number of its choice."""
+    chunks = [{"choices": [{"index": at, "delta": {"content": text}}]} for at, text in pieces]
+    ends = {at: {"choices": [{"index": at, "finish_reason": "stop"}]} for at, _ in pieces[:2]}
+    return sse([*chunks, *ends.values()])
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ([(0, "a"), (1, "b"), (0, "c"), (1, "d")], "ac"),
+        ([(0, "a"), (0, "c"), (1, "b"), (1, "d")], "ac"),
+        ([(1, "b"), (0, "a"), (1, "d"), (0, "c")], "bd"),
+        ([(0, "a"), (0, "b"), (0, "c")], "abc"),
+    ],
+    ids=["interleaved", "one after the other", "the second first", "one"],
+)
+def test_a_recorded_stream_of_several_choices_decodes_to_the_one_that_came_first(
+    pieces: list[tuple[int, str]], text: str
+) -> None:
+    """The request, which asked for them, is not known."""
+    answer = _decoded(_numbered(*pieces), SSE, streaming=True)
+
+    assert isinstance(answer, LLMResponse)
+    assert answer.text == text
+
+
+def test_a_recorded_stream_whose_chunks_are_numbered_decodes_to_one_choice() -> None:
+    """Servers have numbered the chunks in place of the choices."""
+    chunks = [
+        {"choices": [{"index": at, "delta": {"content": text}}]} for at, text in enumerate("abc")
+    ]
+    end = {"choices": [{"index": 3, "delta": {}, "finish_reason": "stop"}]}
+    answer = _decoded(sse([*chunks, end]), SSE, streaming=True)
+
+    assert isinstance(answer, LLMResponse)
+    assert answer.text == "abc"
+
+
 @pytest.mark.parametrize("size", [1, 2, 7, 1000, 10**6])
 def test_chunks_of_any_size_decode_to_the_same_response(size: int) -> None:
     """Where the bytes are cut never shows."""
