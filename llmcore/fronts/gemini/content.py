@@ -167,10 +167,15 @@ _OF_MEDIA: Final = frozenset({"inlineData", "fileData", "thought", "thoughtSigna
 
 
 def _native_fields(part: NativeObject, held: NativeObject) -> dict[str, Any]:
-    """Return the further fields of a file: beside it, such as `videoMetadata`, and inside it."""
+    """Return the further fields of a file: beside it, such as `videoMetadata`, and inside it.
+
+    Data in the URL-safe alphabet is one of them: it goes on as the client wrote it.
+    """
     native = {name: item for name, item in part.items() if name not in _OF_MEDIA}
     kind = "inlineData" if "inlineData" in part else "fileData"
-    known = ("mimeType", "data", "fileUri")
+    data = str(held.get("data"))
+    plain = ("data",) if "-" not in data and "_" not in data else ()
+    known = ("mimeType", "fileUri", *plain)
     more = {name: item for name, item in held.items() if name not in known}
     native |= {kind: more} if more else {}
     return {METADATA_KEY: native} if native else {}

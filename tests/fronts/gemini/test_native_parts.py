@@ -219,3 +219,13 @@ def test_a_response_reaches_the_client_with_every_field(stream: bool) -> None:
     made = written(read({**fields, "candidates": [candidate]}, stream=stream))
 
     assert {name: made.last.get(name) for name in fields} == fields
+
+
+@pytest.mark.parametrize("data", ["+/8=", "-_8=", "-_8", "aGk="])
+def test_bytes_in_either_alphabet_of_base64_go_on_as_the_client_wrote_them(data: str) -> None:
+    """Clients in JavaScript write the standard one, Google's for Python the URL-safe one."""
+    file = {"inlineData": {"mimeType": "image/png", "data": data}}
+    read = client_request({"contents": [{"role": "user", "parts": [file]}]}, "gemini")
+    body: Any = protocol_by_id("gemini").body.build(read.request, False).unwrap().body
+
+    assert body["contents"][0]["parts"] == [file]
