@@ -16,9 +16,9 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart
 
 _PLACE: Final = frozenset({"id", "part", "index"})
-"""Metadata that only states where a part was among the items of a response. OpenAI takes
+"""Metadata that only states where a part was among the items of a response. Many servers take
 encrypted thinking back with the items after it alone; without thinking, the places can be left
-out."""
+out. OpenAI's also takes it without places, as where a response ends with a text."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
 """Values that a provider assumes for missing metadata."""
 
@@ -32,6 +32,8 @@ class StateCarrier:
         """Whether there is unsealed state that the client's echo would not bring back."""
         self.text_says_more = False
         """Whether there is such state of texts alone, or of thoughts after them."""
+        self.text_is_signed = False
+        """Whether it is more than the place of a text."""
         self._in_place = False
         """Whether thinking was shown that its provider takes only with the items after it."""
         self._thought_at = 0
@@ -53,22 +55,15 @@ class StateCarrier:
         elif part is not echoed and part != echoed:
             same = changed(part, provider_metadata=echoed.provider_metadata) == echoed
             if same and isinstance(part, TextPart):
-                self.text_says_more = self.text_says_more or self._says_more(part)
+                self.text_says_more = self.text_says_more or _says_more(part, self._in_place)
+                self.text_is_signed = self.text_is_signed or _says_more(part, False)
             else:
-                self.hidden = self.hidden or not same or self._says_more(part)
-
-    def _says_more(self, part: ContentPart) -> bool:
-        """Return whether *part* has metadata that must be sent back to the provider."""
-        return any(
-            self._in_place if name in _PLACE else _USUAL.get(name) != value
-            for data in part.provider_metadata.values()
-            for name, value in data.items()
-        )
+                self.hidden = self.hidden or not same or _says_more(part, self._in_place)
 
     def add_with_text(self, part: ContentPart | None) -> None:
         """Add a part that is not shown, and whose state may be lost where no call needs it."""
         self.record.show(part)
-        self.text_says_more = True
+        self.text_says_more = self.text_is_signed = True
 
     def add_thinking(self, part: ContentPart | None) -> None:
         """Add thinking, before it is shown or sealed."""
@@ -92,7 +87,7 @@ class StateCarrier:
         return self._seal()
 
     def _seal(self) -> str:
-        self.hidden = self.text_says_more = False
+        self.hidden = self.text_says_more = self.text_is_signed = False
         return as_base64(str(self.record.seal()["encrypted_content"]))
 
     def end(self) -> None:
@@ -104,3 +99,12 @@ class StateCarrier:
     def sealed_calls(self) -> Mapping[str, str]:
         """Return the state of the whole response, and that of its last block by a `rest_key`."""
         return {**self.record.sealed_calls(), **self._rest}
+
+
+def _says_more(part: ContentPart, places: bool) -> bool:
+    """Return whether *part* has metadata that must be sent back; *places* are, if that is True."""
+    return any(
+        places if name in _PLACE else _USUAL.get(name) != value
+        for data in part.provider_metadata.values()
+        for name, value in data.items()
+    )

@@ -140,7 +140,7 @@ class MessagesOutput(OutputWriter):
             self.state.hidden = True
             return
         if self._block is None and self.blocks.ends_with_text:
-            self.state.text_says_more = True
+            self.state.text_says_more = self.state.text_is_signed = True
             return
         state = self.state.seal_thinking()
         shown = event.text if self._request.shows_thinking else ""
@@ -261,6 +261,8 @@ class MessagesOutput(OutputWriter):
         """
         hidden, in_text = self.state.hidden, self.state.text_says_more
         if in_text and not (hidden or self.called):
+            if not self.state.text_is_signed:
+                return  # only the place of a text is lost, which the next request goes without
             why = "a block after the text would carry it, and clients take the last block's text"
             self.diagnostics.at("content").dropped("opaque-data-dropped", why)
         elif hidden or in_text:

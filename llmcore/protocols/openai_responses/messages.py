@@ -86,6 +86,7 @@ def lower_messages(
                 readable=context.policy.keeps_opaque(message.origin),
                 stored=not context.stateless,
                 ids=context.dialect.item_ids,
+                data_without_id=context.dialect.data_without_id,
                 keys=context.keys,
             )
             items += lower_response(message, rules, here)

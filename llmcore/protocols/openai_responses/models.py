@@ -31,6 +31,8 @@ class ResponsesDialect:
     item_ids: Literal["all", "reasoning"] = "all"
     """Which items of earlier responses go back with their ids: all of them, or only reasoning,
     whose encrypted content is bound to its id, where ids are good for one connection only."""
+    data_without_id: bool = False
+    """Whether encrypted reasoning is taken without its id, where the items after it have none."""
     custom_tools: bool = True
     """Whether freeform tools (`type: custom`) exist; if not, they are functions of one string."""
     plain_models: str = ""
@@ -59,6 +61,8 @@ class ResponsesDialect:
 
 
 OPENAI = ResponsesDialect(
+    # https://github.com/vercel/ai/pull/12869
+    data_without_id=True,
     # "Encrypted content is not supported with this model":
     # https://github.com/pydantic/pydantic-ai/issues/2865 and 3326; an unknown name may reason
     plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
@@ -69,7 +73,7 @@ OPENAI = ResponsesDialect(
     never_concise=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
     breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
-COMPATIBLE = evolve(OPENAI, custom_tools=False)
+COMPATIBLE = evolve(OPENAI, custom_tools=False, data_without_id=False)
 """Most servers that imitate the API: they refuse freeform tools, or leave them out.
 
 Sources: https://github.com/ggml-org/llama.cpp/issues/20156, https://github.com/openai/codex/issues/16397

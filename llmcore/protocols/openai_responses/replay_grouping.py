@@ -3,15 +3,19 @@
 The parts of a message carry the `index` of their item in the response. Reasoning and the items
 after it, up to the next reasoning, are one group: the provider takes all of a group, or none of its
 reasoning and ids ("was provided without its required following item", "... its required reasoning
-item"). A group of which a part was removed goes back as plain text and calls:
+item"). Where the items after encrypted reasoning have lost their ids, all go without: the data is
+enough, and nothing is looked up then. A group of which a part was removed goes back as plain text
+and calls:
 
-    parts of the message              intact                       without the reasoning
-    ReasoningPart {index 0, rs_1}     {reasoning, rs_1, encrypted}  -
-    TextPart      {index 1, msg_1}    {message, msg_1, [text]}      {message, "text"}
-    ToolCallPart  {index 2, fc_1}     {function_call, fc_1, ...}    {function_call, ...}
+    parts of the message             intact                        ids lost                broken
+    ReasoningPart {index 0, rs_1}    {reasoning, rs_1, encrypted}  {reasoning, encrypted}  -
+    TextPart      {index 1, msg_1}   {message, msg_1, [text]}      {message, "text"}       the same
+    ToolCallPart  {index 2, fc_1}    {function_call, fc_1, ...}    {function_call, ...}    the same
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/reasoning (keeping
-reasoning items in context), https://developers.openai.com/api/docs/guides/conversation-state.
+reasoning items in context), https://developers.openai.com/api/docs/guides/conversation-state;
+without ids: https://github.com/vercel/ai/pull/12869,
+https://github.com/NousResearch/hermes-agent/pull/102282.
 """
 
 import base64
@@ -65,6 +69,8 @@ class ReplayRules:
     """Whether the provider may know an item by its id alone."""
     ids: Literal["all", "reasoning"]
     """The items whose ids are sent."""
+    data_without_id: bool
+    """Whether encrypted reasoning may be sent without its id."""
     keys: frozenset[str]
     """Under which ids native parts are this server's own."""
 
@@ -105,6 +111,10 @@ def lower_response(
     natives: list[NativeObject] = []
     for group in _groups(items):
         intact = _is_intact(group, rules)
+        if not intact and _is_readable_without_ids(group, rules):
+            for item in group:
+                item.id = None
+            intact = True
         for item in group:
             natives += _lowered(item, intact, rules)
     return natives
@@ -260,6 +270,20 @@ def _is_intact(group: list[_Item], rules: ReplayRules) -> bool:
     if bound and any(item.id is None for item in group if item.kind != "native"):
         return False
     return all(_is_readable(item, rules) for item in thoughts)
+
+
+def _is_readable_without_ids(group: list[_Item], rules: ReplayRules) -> bool:
+    """Return whether the reasoning of *group* can go with its encrypted data alone.
+
+    So it is where a client sent back the items after it, without their ids and places.
+    """
+    if not (rules.trusts and rules.data_without_id) or group[-1].kind == "reasoning":
+        return False
+    placed = [item.position for item in group if item.position is not None]
+    if not placed or placed != [*range(len(placed))]:
+        return False
+    thoughts = [item for item in group if item.kind == "reasoning"]
+    return all("encrypted_content" in item.native for item in thoughts)
 
 
 def _is_plain_thought(item: _Item) -> bool:

@@ -61,6 +61,51 @@ def test_a_chat_client_may_drop_the_text_beside_the_calls_too(column: Column) ->
     assert scene.bodies[2] == scene.bodies[1]
 
 
+TEXT_TURN = Said(thinking="The coast, hm.", text="It rains.")
+TURNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "openai-chat": ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]}),
+    "anthropic-messages": (
+        "/v1/messages",
+        {"max_tokens": 999, "messages": [{"role": "user", "content": "Hi"}]},
+    ),
+    "gemini": (
+        f"/v1beta/models/{MODEL}:generateContent",
+        {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+    ),
+}
+
+
+def _went_on(front_id: str, body: dict[str, Any], made: Any) -> dict[str, Any]:
+    """Return the next request of a client that sends the whole response back."""
+    match front_id:
+        case "openai-chat":
+            turn, name = made["choices"][0]["message"], "messages"
+        case "anthropic-messages":
+            turn, name = {"role": "assistant", "content": made["content"]}, "messages"
+        case _:
+            turn, name = made["candidates"][0]["content"], "contents"
+    return {**body, name: [*body[name], turn, *body[name]]}
+
+
+@pytest.mark.parametrize("front_id", TURNS)
+def test_the_reasoning_of_a_turn_without_calls_goes_back_to_openai(front_id: str) -> None:
+    """Where the client has no place for the id of the text, the reasoning goes without its own."""
+    path, fields = TURNS[front_id]
+    body = {"model": MODEL, **fields}
+    with playing(OPENAI, TEXT_TURN, ANSWER) as scene, gateway(scene.model) as url:
+        made = httpx.post(f"{url}{path}", json=body).json()
+        answer = httpx.post(f"{url}{path}", json=_went_on(front_id, body, made))
+
+    assert answer.status_code == 200, answer.text
+    assert "dropped" not in answer.headers.get("x-openbridge-diagnostics", "")
+    (native,) = [item for item in OPENAI.whole(TEXT_TURN)["output"] if item["type"] == "reasoning"]
+    (sent,) = [item for item in scene.bodies[1]["input"] if item.get("type") == "reasoning"]
+    assert sent["encrypted_content"] == native["encrypted_content"]
+    after = scene.bodies[1]["input"][scene.bodies[1]["input"].index(sent) + 1]
+    assert after["role"] == "assistant"
+    assert ("id" in after) is ("id" in sent)
+
+
 @pytest.mark.parametrize("column", [OPENAI, GEMINI], ids=["responses", "gemini"])
 def test_a_client_of_messages_may_drop_the_last_block(column: Column) -> None:
     """Some frameworks leave out `redacted_thinking`: the upstream gets its state all the same."""

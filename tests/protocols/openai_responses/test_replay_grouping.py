@@ -210,14 +210,48 @@ def test_reasoning_goes_back_only_where_it_came_from(name: str) -> None:
     assert text == "Hi." if isinstance(text, str) else text[0]["text"] == "Hi."
 
 
-def test_an_edited_response_goes_back_without_its_reasoning() -> None:
-    """The provider wants reasoning with just the item that came after it, or not at all."""
+@pytest.mark.parametrize(
+    ("rest", "sent"),
+    [
+        (["So it is."], ["message"]),
+        ([ToolCallPart("call_9", "look", {})], ["function_call"]),
+        (["So it is.", ToolCallPart("call_9", "look", {})], ["message", "function_call"]),
+    ],
+    ids=["text", "call", "text and call"],
+)
+def test_items_that_lost_their_ids_go_back_with_encrypted_reasoning_without_its_id(
+    rest: list[Any], sent: list[str]
+) -> None:
+    """Such as those of a client whose API has no place for an id, or an edited text."""
     answer = said(reasoning("Hm."), message("Hi."))
-    edited = Message.assistant(answer.content[0], "The meaning of life is 42", origin=ORIGIN)
+    edited = Message.assistant(answer.content[0], *rest, origin=ORIGIN)
+    lowered = items(*answered(edited))
 
-    assert items(edited) == [
-        {"type": "message", "role": "assistant", "content": "The meaning of life is 42"}
-    ]
+    assert [item["type"] for item in lowered[: len(sent) + 1]] == ["reasoning", *sent]
+    assert lowered[0]["encrypted_content"] == "enc=="
+    assert not any("id" in item for item in lowered)
+    assert [item["type"] for item in items(*answered(edited), dialect=COMPATIBLE)][
+        : len(sent)
+    ] == sent
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said(reasoning("Hm.", encrypted=None), message("Hi.")),
+        said(reasoning("Hm."), message("Hi.")),
+    ],
+    ids=["no data", "nothing after it"],
+)
+def test_reasoning_without_data_or_without_an_item_after_it_does_not_go_back(
+    answer: Message,
+) -> None:
+    """The provider looks it up by its id, with just the item that came after it."""
+    thought = answer.content[0]
+    rest = ["So it is."] if getattr(thought, "encrypted", None) is None else []
+    edited = Message.assistant(thought, *rest, origin=ORIGIN)
+
+    assert [item["type"] for item in items(edited)] == ["message"] * len(rest)
 
 
 def test_a_group_with_a_gap_goes_back_without_its_reasoning() -> None:
