@@ -140,8 +140,6 @@ class GeminiOutput(OutputWriter):
             self._hosted_call(event)
         elif isinstance(event.arguments, dict):
             self._write_call(event, event.arguments)
-        elif event.kind == "custom":
-            self._write_call(event, freeform_arguments(str(event.arguments)))
         else:
             self._held = event  # it may have been cut off: what follows will tell
 
@@ -166,8 +164,9 @@ class GeminiOutput(OutputWriter):
             why = f"the response was cut off inside a call of {event.name}, which must not be run"
             self.diagnostics.at(path).dropped("incomplete-tool-call", why)
             return
-        why = "arguments are an object: these are wrapped in one"
-        self.diagnostics.at(path).changed("invalid-tool-arguments", why)
+        if event.kind == "function":
+            why = "arguments are an object: these are wrapped in one"
+            self.diagnostics.at(path).changed("invalid-tool-arguments", why)
         self._write_call(event, freeform_arguments(text_or_json(event.arguments)))
 
     # -- tools that the provider ran

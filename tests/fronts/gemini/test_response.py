@@ -90,9 +90,10 @@ def test_interleaved_calls_come_one_after_another() -> None:
     assert [(one["id"], one["args"]) for one in calls] == [("c1", {"a": 1}), ("c2", {"b": 2})]
 
 
-def test_a_call_that_was_cut_off_is_left_out() -> None:
+@pytest.mark.parametrize("kind", ["function", "custom"])
+def test_a_call_that_was_cut_off_is_left_out(kind: str) -> None:
     """Half a call must not be run: `finishReason` says why it is missing."""
-    made = written(stream(text("So"), call("f", '{"a": '), reason="length"))
+    made = written(stream(text("So"), call("f", '{"a": ', kind=kind), reason="length"))
 
     assert all("functionCall" not in part for part in made.parts)
     assert made.candidate["finishReason"] == "MAX_TOKENS"
@@ -106,10 +107,14 @@ def test_arguments_that_are_not_an_object_are_wrapped() -> None:
     assert "invalid-tool-arguments" in made.codes
 
 
-def test_a_freeform_call_is_a_call_with_one_text() -> None:
-    made = written(stream(call("patch", "*** Begin", kind="custom")))
+@pytest.mark.parametrize(
+    ("rest", "reason"), [([], "stop"), ([], "tool_calls"), (text("So"), "length")]
+)
+def test_a_freeform_call_is_a_call_with_one_text(rest: list[LLMEvent], reason: str) -> None:
+    made = written(stream(call("patch", "*** Begin", kind="custom"), rest, reason=reason))
 
     assert made.parts[0]["functionCall"]["args"] == {"input": "*** Begin"}
+    assert made.codes == []
 
 
 def test_a_picture_is_inline_data() -> None:
