@@ -55,6 +55,10 @@ class CredentialSource:
     Each kind is a subclass, for which the client fetches the token.
     """
 
+    def named_by(self, variables: Mapping[str, str]) -> "CredentialSource":
+        """Return the source that *variables* name, or else this one."""
+        return self
+
 
 @frozen(kw_only=True)
 class GoogleCredentials(CredentialSource):
@@ -65,6 +69,11 @@ class GoogleCredentials(CredentialSource):
 
     service_account_file: str | None = None
     scopes: tuple[str, ...] = ("https://www.googleapis.com/auth/cloud-platform",)
+
+    def named_by(self, variables: Mapping[str, str]) -> "GoogleCredentials":
+        """Return the source that *variables* name: the file of a service account."""
+        path = self.service_account_file or variables.get("GOOGLE_APPLICATION_CREDENTIALS")
+        return evolve(self, service_account_file=path)
 
 
 Sign: TypeAlias = Callable[[HttpRequest, AuthContext], Result[HttpRequest, LLMError]]

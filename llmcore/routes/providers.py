@@ -43,6 +43,8 @@ class ProviderEntry:
     needs_key: bool = True
     other_switches: tuple[str, ...] = ()
     """Variables that show that there is another way to sign than a key."""
+    key_parts: tuple[str, ...] = ()
+    """Variables that complete the credentials in one of these."""
     base_url_variable: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     """Further arguments of `configure`, each with the variable that it is taken from."""
@@ -256,6 +258,7 @@ PROVIDERS: Final = (
         docs="https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
         other_switches=("AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
+        key_parts=("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
         protocols=("bedrock-converse", "openai-chat", "openai-responses", "anthropic-messages"),
         note="extra `bedrock` for AWS credentials",
         read_later=("AWS_REGION", "AWS_DEFAULT_REGION"),

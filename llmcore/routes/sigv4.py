@@ -77,6 +77,10 @@ class AwsCredentialChain(CredentialSource):
 
     profile: str | None = None
 
+    def named_by(self, variables: Mapping[str, str]) -> "AwsCredentialChain":
+        """Return the chain of the profile that *variables* name."""
+        return evolve(self, profile=self.profile or variables.get("AWS_PROFILE"))
+
 
 def sigv4_of_environ(service: str, region_of: RegionOf) -> Auth:
     """Sign with the key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; nothing is fetched."""

@@ -18,7 +18,7 @@ from llmcore.client.configured_models import ModelSource
 from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.transport import Transport
-from llmcore.routes.auth import Auth, AuthContext, always
+from llmcore.routes.auth import Auth, AuthContext, CredentialSource, always
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.providers import ProviderEntry
 from llmcore.routes.route import Route
@@ -142,7 +142,9 @@ def _with_variables(route: Route[Any], variables: Mapping[str, str]) -> Route[An
 
     if callable(made := endpoint.base_url):
         endpoint = evolve(endpoint, base_url=lambda environ: made({**environ, **variables}))
-    own_auth = evolve(auth, sign=sign, fetch_when=needs_token)
+    source = auth.fetch
+    fetch = source.named_by(variables) if isinstance(source, CredentialSource) else source
+    own_auth = evolve(auth, sign=sign, fetch=fetch, fetch_when=needs_token)
     return route.with_(auth=own_auth, endpoint=endpoint)
 
 
@@ -156,7 +158,8 @@ def _sign(
 
 
 def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:
-    environ = {**settings.environ, **upstream.variables}
+    own = _own_variables(upstream)
+    environ = {**settings.environ, **own}
     overlay = _overlay(upstream)
     if upstream.provider == COMPATIBLE:
         source, variable = _compatible(upstream), _KEY
@@ -177,11 +180,24 @@ def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSou
         source = _configured(entry, upstream, environ)
     if overlay is None and not upstream.is_given and not upstream.variables:
         return source
-    key, variables = None, dict(upstream.variables)
+    key, variables = None, own
     if upstream.is_given:
         key = RotatingKey(upstream, owner=f"upstream {upstream.name}", folder=settings.folder)
         variables.pop(variable, None)  # the key that is given takes precedence
     return UpstreamSource(source, variable, variables, key, overlay)
+
+
+def _own_variables(upstream: UpstreamSettings) -> dict[str, str]:
+    """Return the variables of *upstream*.
+
+    Where they have credentials, all other credentials of the provider are empty: those of the
+    process are another account's.
+    """
+    entry = provider_entries().get(upstream.provider)
+    credentials = () if entry is None else (*entry.key_variables, *entry.other_switches)
+    if entry is None or upstream.variables.keys().isdisjoint(credentials):
+        return dict(upstream.variables)
+    return {**dict.fromkeys((*credentials, *entry.key_parts), ""), **upstream.variables}
 
 
 def _overlay(upstream: UpstreamSettings) -> HttpOverlay | None:

@@ -12,6 +12,7 @@ from llmcore.bridge.configuration.show import shown
 from llmcore.bridge.model_map import model_map_of
 from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.upstream import Upstreams
+from llmcore.routes.auth import GoogleCredentials
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.request import request
 from llmcore.testing.script import scripted
@@ -146,6 +147,62 @@ async def test_variables_of_an_upstream_decide_where_it_is_and_who_asks(
 
     [sent] = network.requests
     assert (sent.url, sent.headers[header]) == (url, key)
+
+
+GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+PROFILES = """
+[mine]
+aws_access_key_id = AKIAPROFILE
+aws_secret_access_key = s
+[other]
+aws_access_key_id = AKIAOTHER
+aws_secret_access_key = s
+"""
+
+
+@pytest.mark.parametrize(
+    ("variables", "access_key"),
+    [
+        ('AWS_PROFILE = "mine"', "AKIAPROFILE"),
+        ('AWS_ACCESS_KEY_ID = "AKIAOWN", AWS_SECRET_ACCESS_KEY = "s"', "AKIAOWN"),
+        ("", "AKIAPROCESS"),
+    ],
+    ids=["profile", "key", "none"],
+)
+@pytest.mark.anyio
+async def test_aws_credentials_of_an_upstream_replace_all_of_the_process(
+    variables: str, access_key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token of the process's session would be sent with another key, which fails."""
+    (tmp_path / "credentials").write_text(PROFILES)
+    process = {
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"),
+        "AWS_ACCESS_KEY_ID": "AKIAPROCESS",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_SESSION_TOKEN": "of the process",
+        "AWS_PROFILE": "other",
+    }
+    for name, value in process.items():
+        monkeypatch.setenv(name, value)
+    own = f'variables = {{ AWS_REGION = "eu-west-1"{", " * bool(variables)}{variables} }}'
+    text = f'[[upstreams]]\nname = "x"\nprovider = "bedrock"\n{own}\n'
+    settings = settings_of(process, parse_document(Path("openbridge.toml"), text))
+    network = scripted({})
+    made = upstreams_from(settings, model_map_of(settings), transport=network)
+    await made.client.generate(request(model="x:up", prompt="Hi"))
+    await made.aclose()
+
+    [sent] = network.requests
+    assert f"Credential={access_key}/" in sent.headers["authorization"]
+    assert ("x-amz-security-token" in sent.headers) is (access_key == "AKIAPROCESS")
+
+
+@pytest.mark.parametrize(("own", "file"), [({}, None), ({GOOGLE_FILE: "a.json"}, "a.json")])
+def test_google_credentials_of_an_upstream_are_those_of_its_file(
+    own: dict[str, str], file: str | None
+) -> None:
+    """It is not the process's, which google-auth reads itself."""
+    assert GoogleCredentials().named_by(own).service_account_file == file
 
 
 def test_headers_are_not_shown() -> None:
