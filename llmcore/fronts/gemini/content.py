@@ -3,7 +3,7 @@
 Sources, read November 2026: https://ai.google.dev/api/caching#Part,
 https://ai.google.dev/api/generate-content#GroundingMetadata (indexes of a `Segment` count bytes of
 UTF-8 in the text of the response), https://protobuf.dev/programming-guides/json (field names in
-camelCase and snake_case, base64 of either alphabet).
+camelCase and snake_case, base64 of either alphabet, values of enums by name and by number).
 
     {"inlineData": {"mimeType": "image/png", "data": "iVBORw0..."}}
     {"fileData": {"mimeType": "application/pdf", "fileUri": "https://example.com/a.pdf"}}
@@ -35,7 +35,7 @@ from llmcore.schema.events import File, Source
 from llmcore.schema.json import NativeObject, present, str_or_none
 from llmcore.schema.media_sources import decode_base64
 
-# -- names of fields
+# -- names of fields, and of the values of enums
 
 
 def camel_keys(value: object) -> NativeObject:
@@ -52,6 +52,15 @@ def camel_keys(value: object) -> NativeObject:
 def _camel(name: str) -> str:
     first, *others = name.lstrip("_").split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in others)
+
+
+def enum_name(value: object, names: Sequence[str]) -> object:
+    """Return the one of *names* whose number is *value*; anything but such a number unchanged.
+
+    Google's client libraries that are made from protocol buffers, such as `google-generativeai`,
+    send numbers over HTTP.
+    """
+    return names[value] if type(value) is int and 0 <= value < len(names) else value
 
 
 # -- parts

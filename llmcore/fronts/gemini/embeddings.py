@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ReadEmbeddings
-from llmcore.fronts.gemini.content import camel_keys
+from llmcore.fronts.gemini.content import camel_keys, enum_name
 from llmcore.fronts.reading import read, read_objects, report_lost, report_unknown, required
 from llmcore.protocols.embeddings import TASK_TYPES
 from llmcore.schema.diagnostics import Diagnostics
@@ -45,6 +45,11 @@ _Entry: TypeAlias = tuple[str, NativeObject]
 """Where a text is in the body, and its fields there, with settings for all texts."""
 
 _INPUT_TYPES: Final[Mapping[object, InputType]] = {name: kind for kind, name in TASK_TYPES.items()}
+_TASKS: Final = (
+    "TASK_TYPE_UNSPECIFIED", "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT", "SEMANTIC_SIMILARITY",
+    "CLASSIFICATION", "CLUSTERING", "QUESTION_ANSWERING", "FACT_VERIFICATION",
+)  # fmt: skip
+"""The tasks by their numbers, as in `google.ai.generativelanguage_v1beta.types.TaskType`."""
 _NOT_SETTINGS: Final = ("model", "content")
 _SAME: Final = ("taskType", "outputDimensionality")
 """Settings that a request of the upstream has once, for all texts."""
@@ -67,7 +72,7 @@ def read_embeddings_request(body: JsonObject, method: str, model: Model) -> Read
     dimensions = read(settings, "outputDimensionality", int, path)
     input_type = _INPUT_TYPES.get(read(settings, "taskType", str, path))
     known = {"outputDimensionality"} | ({"taskType"} if input_type else set())
-    if settings.get("taskType") == "TASK_TYPE_UNSPECIFIED":
+    if settings.get("taskType") == _TASKS[0]:
         known.add("taskType")
     options = {name: value for name, value in settings.items() if name not in known}
     if model.provider != _NATIVE:
@@ -105,9 +110,12 @@ def _entries(fields: NativeObject, method: str, diagnostics: Diagnostics) -> lis
 
 
 def _flat(fields: NativeObject) -> NativeObject:
-    """Return *fields* with those of `embedContentConfig` beside them."""
+    """Return *fields* with those of `embedContentConfig` beside them, and the task by its name."""
     inner = camel_keys(fields.pop("embedContentConfig", None))
-    return {**fields, **inner}
+    flat = {**fields, **inner}
+    if "taskType" in flat:
+        flat["taskType"] = enum_name(flat["taskType"], _TASKS)
+    return flat
 
 
 def _settings(entries: list[_Entry], diagnostics: Diagnostics) -> NativeObject:

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
-from llmcore.fronts.gemini.content import camel_keys
+from llmcore.fronts.gemini.content import camel_keys, enum_name
 from llmcore.fronts.gemini.embeddings import EMBEDDING_METHODS
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
@@ -308,4 +308,12 @@ _REFUSED: Final[Mapping[str, str]] = {
 
 def _is_text_only(value: object) -> bool:
     """Return whether *value* is the list of modalities that every upstream answers in."""
-    return isinstance(value, list) and {str(modality).upper() for modality in value} <= {"TEXT"}
+    modalities = (
+        [enum_name(item, _MODALITIES) for item in value] if isinstance(value, list) else [""]
+    )
+    return {str(modality).upper() for modality in modalities} <= {"TEXT"}
+
+
+_MODALITIES: Final = ("MODALITY_UNSPECIFIED", "TEXT", "IMAGE", "AUDIO")
+"""The modalities by their numbers, as in `types.GenerationConfig.Modality` of
+`google.ai.generativelanguage_v1beta`."""

@@ -17,7 +17,7 @@ from attrs import evolve, field
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.gemini.content import camel_keys
+from llmcore.fronts.gemini.content import camel_keys, enum_name
 from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.reading import check_tool_count, read, report_unknown, rooted
 from llmcore.fronts.tools_as_functions import (
@@ -217,14 +217,15 @@ _PLACED: Final = ("web_search", "maps")
 def json_schema(schema: object) -> NativeObject:
     """Return a `Schema` of the API, a subset of OpenAPI 3.0, as JSON Schema.
 
-    Types are in upper case, 64-bit integers are text. `nullable` is kept: all protocols read it.
+    Types are in upper case or numbers, 64-bit integers are text. `nullable` is kept: all protocols
+    read it.
     """
     native = camel_keys(schema)
     converted: NativeObject = {}
     for name, value in native.items():
-        if name == "type" and isinstance(value, str):
-            if value != "TYPE_UNSPECIFIED":
-                converted[name] = value.lower()
+        if name == "type" and isinstance(kind := enum_name(value, _TYPES), str):
+            if kind != _TYPES[0]:
+                converted[name] = kind.lower()
         elif name in _NAMED and isinstance(value, dict):
             converted[name] = {key: json_schema(item) for key, item in value.items()}
         elif name in _MANY and isinstance(value, list):
@@ -238,6 +239,10 @@ def json_schema(schema: object) -> NativeObject:
     return converted
 
 
+_TYPES: Final = (
+    "TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
+)  # fmt: skip
+"""The types by their numbers, as in `google.ai.generativelanguage_v1beta.types.Type`."""
 _NAMED: Final = frozenset({"properties", "defs", "$defs"})
 _MANY: Final = frozenset({"anyOf", "prefixItems"})
 _ONE: Final = frozenset({"items", "additionalProperties"})
@@ -258,15 +263,20 @@ def _parameters(schema: object) -> JsonObject | None:
 # -- the choice
 
 
+_MODES: Final = ("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE")
+"""The modes by their numbers, as in `types.FunctionCallingConfig.Mode` of the same package."""
+
+
 def _with_choice(
     offer: OfferedTools, config: NativeObject, *, native: bool, diagnostics: Diagnostics
 ) -> OfferedTools:
     """Return *offer* with the settings of `toolConfig`."""
     calling = camel_keys(config.get("functionCallingConfig"))
-    mode = str(calling.get("mode") or "AUTO").upper()
+    given = enum_name(calling.get("mode"), _MODES)
+    mode = str(given or "AUTO").upper()
     names = calling.get("allowedFunctionNames")
     allowed = [str(name) for name in names] if isinstance(names, list) else []
-    has_mode = calling.get("mode") is not None and mode != "MODE_UNSPECIFIED"
+    has_mode = given is not None and mode != _MODES[0]
     if mode == "VALIDATED" and native:
         offer = evolve(offer, tools=tuple(map(_strict, offer.tools)))
         has_mode = False

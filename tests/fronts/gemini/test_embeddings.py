@@ -83,8 +83,18 @@ def test_settings_without_a_neutral_word_go_to_gemini_and_are_reported_for_other
     assert other.request.provider_options == {}
 
 
-def test_an_unspecified_task_is_none() -> None:
-    body: Any = {"content": HELLO, "taskType": "TASK_TYPE_UNSPECIFIED"}
+@pytest.mark.parametrize(("number", "kind"), [(1, "query"), (2, "document"), (5, None)])
+def test_a_task_may_come_as_its_number(number: int, kind: str | None) -> None:
+    body: Any = {"content": HELLO, "taskType": number}
+    read = read_embeddings_request(body, "embedContent", GOOGLE)
+
+    rest = {} if kind else {"google": {"taskType": "CLUSTERING"}}
+    assert (read.request.input_type, read.request.provider_options) == (kind, rest)
+
+
+@pytest.mark.parametrize("task", ["TASK_TYPE_UNSPECIFIED", 0])
+def test_an_unspecified_task_is_none(task: object) -> None:
+    body: Any = {"content": HELLO, "taskType": task}
     read = read_embeddings_request(body, "embedContent", GOOGLE)
 
     assert (read.request.input_type, read.request.provider_options) == (None, {})

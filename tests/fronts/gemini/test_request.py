@@ -505,6 +505,21 @@ JSON = "application/json"
                 }
             ),
         ),
+        (  # as `google-generativeai` sends them
+            {
+                "responseMimeType": JSON,
+                "responseSchema": {
+                    "type": 6,
+                    "properties": {"a": {"type": 5, "items": {"type": 0}}, "b": {"type": 7}},
+                },
+            },
+            ResponseFormat.json_schema(
+                {
+                    "type": "object",
+                    "properties": {"a": {"type": "array", "items": {}}, "b": {"type": "null"}},
+                }
+            ),
+        ),
     ],
 )
 def test_schemas_of_both_kinds_are_json_schemas(config: Any, expected: Any) -> None:
@@ -613,7 +628,12 @@ def test_what_would_change_the_response_is_refused(body: Any) -> None:
 
 @pytest.mark.parametrize(
     "config",
-    [{"candidateCount": 1}, {"responseModalities": ["TEXT"]}, {"temperature": None}],
+    [
+        {"candidateCount": 1},
+        {"responseModalities": ["TEXT"]},
+        {"responseModalities": [1]},
+        {"temperature": None},
+    ],
 )
 def test_settings_equal_to_the_default_are_accepted_without_a_report(config: Any) -> None:
     assert read({"generationConfig": config}).diagnostics == ()
@@ -651,6 +671,9 @@ def test_functions_take_schemas_of_both_kinds(given: Any) -> None:
         ({"mode": "NONE"}, ToolChoice.none(), ["f", "g"]),
         ({"mode": "ANY"}, ToolChoice.required(), ["f", "g"]),
         ({"mode": "any"}, ToolChoice.required(), ["f", "g"]),
+        ({"mode": 2}, ToolChoice.required(), ["f", "g"]),
+        ({"mode": 3}, ToolChoice.none(), ["f", "g"]),
+        ({"mode": 0}, None, ["f", "g"]),
         ({"mode": "ANY", "allowedFunctionNames": ["g"]}, ToolChoice.named("g"), ["f", "g"]),
         ({"mode": "ANY", "allowed_function_names": ["f", "h"]}, ToolChoice.required(), ["f"]),
     ],
