@@ -83,9 +83,15 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
 
 
 def has_native_tools(body: Fields) -> bool:
-    """Return whether *body* has freeform tools, which few servers have, or calls of them."""
-    callers = (one for one in objects(body.get("messages")) if "tool_calls" in one)
-    calls = (call for message in callers for call in objects(message["tool_calls"]))
+    """Return whether *body* has tools, or calls of tools, that few servers have.
+
+    These are freeform tools, and functions in the form before `tools`, which other servers than
+    OpenAI's ignore.
+    """
+    messages = objects(body.get("messages"))
+    if body.get("functions") or any(message.get("function_call") for message in messages):
+        return True
+    calls = (call for one in messages if "tool_calls" in one for call in objects(one["tool_calls"]))
     return any(one.get("type") == "custom" for one in chain(objects(body.get("tools")), calls))
 
 

@@ -462,6 +462,46 @@ def test_freeform_tools_of_chat_become_functions_where_the_server_lacks_them(
         assert {**body, "model": sent["model"]} == sent
 
 
+EARLIER = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+EARLIER_CALLED = {
+    "role": "assistant",
+    "content": None,
+    "function_call": {"name": "f", "arguments": "{}"},
+}
+EARLIER_RESULT = {"role": "function", "name": "f", "content": "y"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"functions": [EARLIER], "function_call": "auto"},
+        {"functions": [EARLIER], "messages": [HI, EARLIER_CALLED, EARLIER_RESULT]},
+        {"messages": [HI, EARLIER_CALLED, EARLIER_RESULT]},
+    ],
+    ids=["offered", "offered and called", "called"],
+)
+@pytest.mark.parametrize("knows", [True, False], ids=["openai", "another"])
+def test_functions_in_the_form_before_tools_become_tools_where_the_server_lacks_them(
+    fields: dict[str, Any], knows: bool
+) -> None:
+    """Other servers than OpenAI's ignore them: the model would not know of its functions."""
+    body = {"model": "m", "messages": [HI], **fields}
+    dialect = openai_chat.OPENAI if knows else openai_chat.COMPATIBLE
+    with playing(COMPATIBLE, SAID) as scene:
+        route = scene.model.route
+        assert isinstance(route, Route)
+        model = evolve(scene.model, route=route.with_(protocol=openai_chat.make(dialect)))
+        with gateway(model) as url:
+            answer = httpx.post(url + "/v1/chat/completions", json=body)
+    (sent,) = scene.bodies
+
+    assert answer.status_code == 200
+    assert ("function_call" in json.dumps(sent)) == ("function_call" in json.dumps(body) and knows)
+    assert ("functions" in sent, "tools" in sent) == (
+        ("functions" in body, False) if knows else (False, "functions" in body)
+    )
+
+
 def test_all_columns_are_known() -> None:
     """Each front has an upstream of its own API."""
     assert {column.id for column, _, _ in REQUESTS.values()} == {
