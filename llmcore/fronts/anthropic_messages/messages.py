@@ -76,6 +76,11 @@ class TurnReader:
         self._names: dict[str, str] = {}
         self._answered = AnsweredCalls()
         self._kept_state = upstream.kept_state
+        self._is_partial = False
+        """Whether thinking of the turn came back without its state: from clients that read a stream
+        with an SDK from before it had thinking, whose blocks of unknown types stay empty."""
+        self._partial: list[tuple[str, str]] = []
+        """The states that came after it, each with its path."""
 
     @property
     def call_ids(self) -> frozenset[str]:
@@ -169,7 +174,12 @@ class TurnReader:
         """Add an assistant's turn: one response, or several whose state is sealed in the blocks."""
         for block, place in content_blocks(native, path)[skipped:]:
             self._block(block, place)
+        unnamed = bool(self._partial) and bool(self._run.calls_without_state)
         self._add_kept_state(path)
+        if not unnamed or self._run.calls_without_state:  # else there is state of the whole
+            for sealed, place in self._partial:
+                self._run.add_state(sealed, place)
+        self._is_partial, self._partial = False, []
         for origin, echoes in self._run.take():
             parts = tuple(self._restored(origin, echoes, path))
             if parts:
@@ -209,9 +219,15 @@ class TurnReader:
         name = "signature" if block["type"] == "thinking" else "data"
         carried = read(block, name, str, f"{path}.")
         if (sealed := seal_in(carried)) is not None:
-            self._run.add_state(sealed, f"{path}.{name}")
+            if self._is_partial:
+                self._partial.append((sealed, f"{path}.{name}"))
+            else:
+                self._run.add_state(sealed, f"{path}.{name}")
             return
         text = str_or_none(block.get("thinking")) or ""
+        if name == "signature" and not carried and not text:
+            self._is_partial = True
+            return
         if self._native:
             kept: dict[str, Any] = {"signature": carried or None}
             if name == "data":

@@ -423,6 +423,33 @@ def test_what_is_hidden_after_thinking_is_kept_for_clients_that_send_only_thinki
     assert back.content == collect(events).unwrap().message.content
 
 
+@pytest.mark.parametrize("names", [["look"], ["look", "go"]])
+@pytest.mark.parametrize("keeps", [True, False])
+def test_thinking_that_comes_back_empty_has_the_state_that_was_kept(
+    names: list[str], keeps: bool
+) -> None:
+    """As SDKs from before thinking do, which keep only the beginning of a block of thinking.
+
+    The state after it, in a block of its own, is that of the calls alone.
+    """
+    calls = [
+        call(name, "{}", id=name, provider_metadata={"openai": {"id": name}}) for name in names
+    ]
+    thinking = thought("Hm.", encrypted="gAAA", provider_metadata={"openai": {"id": "rs_1"}})
+    events = stream(thinking, text("So:", provider_metadata=GPT), *calls)
+    made = written(events)
+    empty = {"type": "thinking", "thinking": "", "signature": ""}
+    sent = [empty if block["type"] == "thinking" else block for block in made.content]
+    keeping = evolve(upstream(), kept_state=(made.writer.sealed_calls if keeps else {}).get)
+    turn = {"role": "assistant", "content": sent}
+    read = front.read(asked({"messages": [HELLO, turn]}), keeping).unwrap()
+    back, whole = read.request.messages[1], collect(events).unwrap().message
+
+    assert "redacted_thinking" in made.types
+    assert back.content == (whole.content if keeps else whole.content[1:])
+    assert read.diagnostics == ()
+
+
 def test_a_thought_without_words_after_the_last_text_is_left_out() -> None:
     """As OpenRouter sends Gemini's: no model requires it of the turn before."""
     made = written(stream(text("Done."), SEALED_THOUGHT))
