@@ -103,10 +103,13 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
     *inner* is the field of *form*, which is at *path*, that a schema is in, with its name:
     in Chat Completions. There a form without a schema is any JSON, else a FrontError. Clients of
     Together, Fireworks and llama.cpp's server write the schema beside the type, also of
-    `json_object` (https://docs.together.ai/docs/json-mode).
+    `json_object` (https://docs.together.ai/docs/json-mode), and Hugging Face's client as `value`
+    (https://huggingface.co/docs/text-generation-inference/basic_tutorials/using_guidance).
     """
     if form is None or form.get("type") == "text":
         return None
+    if inner and form.get("schema") is None and isinstance(form.get("value"), dict):
+        form = {**form, "schema": form["value"]}
     beside = bool(inner) and not form.get(inner) and form.get("schema") is not None
     if form.get("type") == "json_object" and not beside:
         return ResponseFormat.json()

@@ -57,12 +57,16 @@ class ChunkWriter:
         """Further fields of the completion, as far as they are known."""
 
     def head(self, kind: str) -> dict[str, Any]:
-        """Return the fields with which a completion or a chunk begins."""
+        """Return the fields with which a completion or a chunk begins.
+
+        The SDKs of OpenRouter and Cerebras read none without a fingerprint, which OpenAI sends.
+        """
         return {
             "id": self._info.id,
             "object": kind,
             "created": self._info.created_at,
             "model": self.model,
+            "system_fingerprint": "",
         }
 
     def write(self, delta: dict[str, Any], logprobs: JsonObject | None = None) -> None:

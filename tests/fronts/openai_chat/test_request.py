@@ -121,6 +121,10 @@ def test_thinking_is_shown_to_clients_of_openrouter_where_an_api_shows_none_by_i
             {"type": "json_object", "schema": {"type": "object"}},
             ResponseFormat.json_schema({"type": "object"}, name="response"),
         ),
+        (
+            {"type": "json_object", "value": {"type": "object"}},
+            ResponseFormat.json_schema({"type": "object"}, name="response"),
+        ),
         ({"type": "json_schema"}, ResponseFormat.json()),
     ],
 )

@@ -145,6 +145,13 @@ def test_fields_of_the_upstream_that_openai_has_too_are_kept() -> None:
     assert "service_tier" not in Written(stream(text("x"), provider_metadata=strange)).whole
 
 
+def test_a_fingerprint_that_the_upstream_lacks_is_empty() -> None:
+    """The SDKs of OpenRouter and Cerebras require one, and take no null in a chunk."""
+    made = Written(stream(text("x")), {"stream": True, "stream_options": {"include_usage": True}})
+
+    assert {document["system_fingerprint"] for document in (made.whole, *made.chunks)} == {""}
+
+
 def test_every_chunk_has_the_tier_and_the_fingerprint_from_when_they_are_known() -> None:
     """OpenAI's SDK for Python keeps the first tier, and the fingerprint of the last chunk."""
     native = {"openai": {"system_fingerprint": "fp_1"}}
