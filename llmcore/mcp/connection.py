@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
 from llmcore.generation.tool import ToolFailure
 from llmcore.mcp.failures import as_llm_error, of_status
@@ -17,6 +17,7 @@ from llmcore.mcp.servers import HttpServer, McpServer, StdioServer
 from llmcore.schema.errors import (
     ConfigurationError,
     LLMError,
+    NetworkError,
     ProviderError,
     StreamError,
     missing_extra,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _LISTEN_AGAIN_SECONDS = 1.0
+_GOODBYE_SECONDS = 1.0
+"""After which a session is replaced that does not take the notice of a cancelled call."""
 
 
 @frozen
@@ -62,6 +65,8 @@ class ServerConnection:
         self.done = anyio.Event()
         """Set when a connection that was started has ended."""
         self._client: mcp.Client | None = None
+        self._tasks: TaskGroup | None = None
+        """Where calls run; it ends after the client, which ends them."""
         self._http: LimitedTransport | None = None
         self._stopping = False
         self._over = anyio.Event()
@@ -105,6 +110,7 @@ class ServerConnection:
     async def _session(self, begun: Callable[[], None]) -> None:
         """Connect and list; call *begun*, and keep the session until it is over."""
         async with AsyncExitStack() as stack:
+            self._tasks = await stack.enter_async_context(anyio.create_task_group())
             client = await self._connected(stack)
             self.instructions = client.instructions
             tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -304,21 +310,31 @@ class ServerConnection:
         except ProviderError:
             if http is None or not http.session_lost:
                 raise
-        if http is self._http and self._begun.is_set() and not self.done.is_set():
-            self._begun = anyio.Event()
-            self._over.set()
+        if http is self._http:
+            self._replace_session()
         await self._begun.wait()
         if again is not None:
             await again()
         return await self._asked(function)
 
+    def _replace_session(self) -> None:
+        if self._begun.is_set() and not self.done.is_set():
+            self._begun = anyio.Event()
+            self._over.set()
+
     async def _asked(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
-        if self._client is None:
+        client, tasks = self._client, self._tasks
+        if client is None or tasks is None:
             message = f"the MCP server {self.name!r} is not connected: use `async with McpServers`"
             raise self.failure or ConfigurationError(message)
+
+        def replace() -> None:
+            if client is self._client:
+                self._replace_session()
+
         self._calls += 1
         try:
-            return await function(self._client)
+            return await _run_apart(tasks, partial(function, client), replace)
         except LLMError:
             raise
         except Exception as error:
@@ -389,6 +405,47 @@ def _stderr() -> Any:
         except (OSError, ValueError, AttributeError):
             continue
     return subprocess.DEVNULL
+
+
+async def _run_apart(
+    tasks: TaskGroup, function: Callable[[], Awaitable[_T]], is_stuck: Callable[[], None]
+) -> _T:
+    """Return what *function* returns. If this is cancelled, so is *function*, but not waited for.
+
+    The SDK waits up to five seconds until the server has taken the notice of a cancelled request,
+    also where it reads nothing. *is_stuck* is called if that takes too long.
+    """
+    outcome: list[_T] = []
+    errors: list[Exception] = []
+    scope, ended = anyio.CancelScope(), anyio.Event()
+
+    async def run() -> None:
+        try:
+            with scope:
+                outcome.append(await function())
+        except Exception as error:  # noqa: BLE001  (raised below)
+            errors.append(error)
+        finally:
+            ended.set()
+
+    async def watch() -> None:
+        with anyio.move_on_after(_GOODBYE_SECONDS):
+            await ended.wait()
+            return
+        is_stuck()
+
+    tasks.start_soon(run)
+    try:
+        await ended.wait()
+    finally:
+        scope.cancel()
+        if not ended.is_set():
+            tasks.start_soon(watch)
+    if errors:
+        raise errors[0]
+    if not outcome:
+        raise NetworkError("the connection to the MCP server was ended during a call")
+    return outcome[0]
 
 
 async def _has(listed: Awaitable[Sequence[object]]) -> bool:

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+import anyio
 import pytest
 
 from llmcore.mcp import HttpServer, McpServers
 from llmcore.schema.errors import LLMError, NotFoundError, ProviderError, StreamError
 from llmcore.testing.fake_model import call
 from tests.mcp.test_servers_over_the_wire import ran
-from tests.support.servers.mcp_http import free_port, serving_on
+from tests.support.servers.mcp_http import free_port, serving_on, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -183,3 +184,60 @@ async def test_compressed_answers_are_not_asked_for() -> None:
             await ran(servers, call("x__t", {}))
 
     assert {headers["accept-encoding"] for _, headers, _ in received} == {"identity"}
+
+
+@contextmanager
+def flooding() -> Iterator[tuple[str, list[str]]]:
+    """Serve a tool whose first call sends requests without end and takes no answer to them.
+
+    Yield the URL, and the methods that were asked for.
+    """
+    methods: list[str] = []
+    ping = event(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+
+    async def app(
+        scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        request = json.loads((await receive()).get("body") or b"{}")
+        asked = request.get("method")
+        methods.append(asked)
+        status, data = (202 if scope["method"] == "POST" else 405), b""
+        fields: Mapping[str, str] = {}
+        if asked is None and "id" in request:  # an answer
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        elif asked == "initialize":
+            status, fields = 200, {**JSON, "mcp-session-id": "s"}
+            data = result(request, INITIALIZED)
+        elif asked == "tools/list":
+            status, fields, data = 200, JSON, result(request, TOOLS)
+        elif asked == "tools/call":
+            status, fields, data = fine(request)
+            if methods.count(asked) == 1:
+                fields = EVENTS
+        head = [(name.encode(), value.encode()) for name, value in fields.items()]
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        while fields is EVENTS and methods:
+            await send({"type": "http.response.body", "body": ping, "more_body": True})
+            await anyio.sleep(0.001)
+        await send({"type": "http.response.body", "body": data})
+
+    with serving_on(free_port(), lambda: app) as url:
+        yield url, methods
+        methods.clear()
+
+
+async def test_a_flood_of_requests_does_not_delay_the_limit_of_a_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The SDK waits until the server has taken the notice of the cancelled call, and then gives up."""
+    with flooding() as (url, methods):
+        async with McpServers({"x": HttpServer(url, call_seconds=1)}) as servers:
+            (failed,) = await ran(servers, call("x__t", {}))
+            had_given_up = "gave up" in caplog.text
+            await until(lambda: methods.count("initialize") == 2)  # the session is blocked
+            (done,) = await ran(servers, call("x__t", {}))
+
+    assert "longer than 1 second" in str(failed.content)
+    assert not had_given_up
+    assert (done.is_error, done.content) == (False, "fine")
