@@ -501,6 +501,12 @@ _CODES: Final = {
         "`look<|channel|>commentary`.",
         "Nothing needs to be done: the call is that of the tool.",
     ),
+    "tool-not-offered": _Code(
+        "A tool that an MCP server lists was not offered to the model.",
+        "The server runs it only as a task (`execution.taskSupport` is `required`), which the SDK "
+        "of the protocol does not do.",
+        "Let the server allow calls without a task, or leave the tool out with `allowed`.",
+    ),
     "tool-result-missing": _Code(
         "A placeholder was sent as the result of a tool call.",
         "The conversation has a call without a result, which APIs reject.",

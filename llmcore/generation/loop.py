@@ -27,7 +27,7 @@ from llmcore.generation.abort import AbortController
 from llmcore.generation.execution import StepSettings, StepTools, unanswered
 from llmcore.generation.limits import RunAccount, RunLimitError, RunLimits, RunTime
 from llmcore.generation.model_call import ModelCall
-from llmcore.generation.next_step import NextStep, checked_step
+from llmcore.generation.next_step import NextStep, checked_step, diagnostics_of
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
 from llmcore.generation.run_spans import RunSpans
@@ -260,6 +260,9 @@ class Run:
         self._events.diagnostics.extend(finish.diagnostics)
         calls = response.tool_calls
         step = StepResult(response=response, pending_calls=calls, requests=call.requests)
+        for note in diagnostics_of(self._plan.tools):
+            if note not in self._events.diagnostics:
+                step = self._events.noted(step, note)
         self._account.add(step, self._sent)
         if is_paused(response) and await self._may_continue(step):
             self._pauses += 1

@@ -10,6 +10,7 @@ from llmcore.generation.results import StepResult
 from llmcore.generation.setting_checks import sequence_of
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.content import TextPart
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints
@@ -60,6 +61,12 @@ def current_tools(given: Sequence[ToolInput]) -> tuple[AnyTool, ...]:
         tools += item.current_tools() if isinstance(item, ToolSource) else (item,)
     _reject_same_names(tools)
     return tuple(tools)
+
+
+def diagnostics_of(given: Sequence[GivenTool]) -> tuple[Diagnostic, ...]:
+    """Return what the sources among *given* report, if they have `diagnostics`."""
+    sources = (item for item in given if isinstance(item, ToolSource))
+    return tuple(note for source in sources for note in getattr(source, "diagnostics", ()))
 
 
 def _reject_same_names(tools: Iterable[GivenTool]) -> None:

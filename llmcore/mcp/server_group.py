@@ -19,6 +19,7 @@ from llmcore.mcp.server_tools import SEPARATOR, ServerTools, prompt_messages, re
 from llmcore.mcp.servers import HttpServer, McpServer, SdkServer, StdioServer, servers_of
 from llmcore.schema import json
 from llmcore.schema.content import ToolOutputPart
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.messages import Message
@@ -82,6 +83,11 @@ class McpServers:
                 raise server.connection.failure
             tools += (tool for tool in server.tools if self._is_approved(server, tool.name))
         return tuple(tools)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Reports of listed tools that are not offered, which each run repeats."""
+        return tuple(note for server in self._servers.values() for note in server.diagnostics)
 
     @property
     def fingerprints(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from llmcore.mcp.connection import Listing, ServerConnection
 from llmcore.mcp.results import Output, messages_of, resource_part
 from llmcore.schema import json
 from llmcore.schema.content import TextPart, ToolOutputPart
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
@@ -45,15 +46,21 @@ class ServerTools:
         self.tools: tuple[Tool, ...] = ()
         self.digests: dict[str, str] = {}
         """The digests of the server's definitions, by the names of the tools."""
+        self.diagnostics: tuple[Diagnostic, ...] = ()
+        """Reports of the tools that are not offered."""
         self._asked: OrderedDict[str, str] = OrderedDict()
         """The digests at the time when calls were found to need approval."""
 
     def update(self, listing: Listing) -> None:
         """Make the tools of *listing*."""
         tool_names = {definition.name for definition in listing.tools}
-        self.digests = {self._name(item.name): digest_of(item) for item in listing.tools}
+        offered = [item for item in listing.tools if not _needs_task(item)]
+        self.diagnostics = tuple(
+            _not_offered(self._name(item.name)) for item in listing.tools if _needs_task(item)
+        )
+        self.digests = {self._name(item.name): digest_of(item) for item in offered}
         self.tools = (
-            *(self._tool(definition) for definition in listing.tools),
+            *(self._tool(definition) for definition in offered),
             *(self._resource_tools(tool_names) if listing.resources else ()),
             *(self._prompt_tools(tool_names) if listing.prompts else ()),
         )
@@ -151,6 +158,21 @@ class ServerTools:
         seconds = self.connection.server.call_seconds
         made: Tool = tool(name=self._name(name), description=description, timeout=seconds)(function)
         return made
+
+
+def _needs_task(definition: "types.Tool") -> bool:
+    """Return whether a tool can only be called as a task, which the SDK does not do.
+
+    https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks; the next version
+    of the protocol does not have it.
+    """
+    execution = definition.execution
+    return execution is not None and execution.task_support == "required"
+
+
+def _not_offered(name: str) -> Diagnostic:
+    message = f"{name} is not offered: its server runs it only as a task"
+    return Diagnostic("tool-not-offered", "tools", action="dropped", message=message)
 
 
 def _call(name: str, arguments: JsonObject) -> str:

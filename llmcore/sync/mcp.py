@@ -15,6 +15,7 @@ from typing import Self
 from llmcore.generation.tool import Tool
 from llmcore.mcp import server_group as asynchronous
 from llmcore.mcp.servers import McpServer
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.sync.background import background, blocking_method
 
 
@@ -51,6 +52,11 @@ class McpServers:
     def current_tools(self) -> tuple[Tool, ...]:
         """Return the tools that all servers list now, as `llmcore.mcp.McpServers` does."""
         return self.asynchronous.current_tools()
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Reports of listed tools that are not offered, which each run repeats."""
+        return self.asynchronous.diagnostics
 
     @property
     def fingerprints(self) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Listings of servers that come in pages."""
 
+from typing import Any
+
 import pytest
 from attrs import frozen
 from mcp.server.mcpserver import Context, MCPServer
@@ -9,6 +11,7 @@ from llmcore.mcp import HttpServer, McpServers, SdkServer
 from llmcore.mcp.connection import ServerConnection
 from llmcore.schema.errors import ConfigurationError
 from llmcore.testing.fake_model import FakeModel, call
+from tests.mcp.test_hostile_servers import JSON, Reply, hostile, result
 from tests.support.servers.mcp_http import until
 
 
@@ -78,3 +81,32 @@ def test_servers_are_shown_by_their_names() -> None:
     web = HttpServer("https://h/mcp", headers={"authorization": "secret"})
 
     assert repr(McpServers({"files": SdkServer(None), "web": web})) == "McpServers(files, web)"
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_tool_that_needs_a_task_is_left_out_and_reported_once_in_a_run() -> None:
+    """A call of it is answered with an error, in every version of the SDK so far."""
+
+    def listed(request: Any) -> Reply:
+        kinds = ("required", "optional", "forbidden")
+        tools = [
+            {"name": kind, "inputSchema": {"type": "object"}, "execution": {"taskSupport": kind}}
+            for kind in kinds
+        ]
+        return 200, JSON, result(request, {"tools": tools})
+
+    fake = FakeModel([call("x__optional", {})], "Done.")
+    with hostile("tools/list", listed) as (url, _):
+        async with McpServers({"x": HttpServer(url)}) as servers:
+            names = [tool.name for tool in servers.current_tools()]
+            ran = await generate(
+                fake.model, "Go.", client=fake.client, tools=[servers], max_tool_rounds=1
+            )
+            fingerprints, reported = servers.fingerprints, servers.diagnostics
+
+    assert names == list(fingerprints) == ["x__optional", "x__forbidden"]
+    assert [(note.code, note.message.split()[0]) for note in reported] == [
+        ("tool-not-offered", "x__required")
+    ]
+    assert [note for note in ran.diagnostics if note.code == "tool-not-offered"] == list(reported)
