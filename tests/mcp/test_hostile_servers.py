@@ -230,7 +230,7 @@ def flooding() -> Iterator[tuple[str, list[str]]]:
 async def test_a_flood_of_requests_does_not_delay_the_limit_of_a_call(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The SDK waits until the server has taken the notice of the cancelled call, and then gives up."""
+    """The SDK waits for seconds until the server has taken the notice of the cancelled call."""
     with flooding() as (url, methods):
         async with McpServers({"x": HttpServer(url, call_seconds=1)}) as servers:
             (failed,) = await ran(servers, call("x__t", {}))
