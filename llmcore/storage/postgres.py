@@ -4,7 +4,6 @@ Tables are made when a connection is first opened, by whichever process comes fi
 lock of the database keeps the others waiting.
 """
 
-import math
 import os
 import re
 import time
@@ -15,17 +14,16 @@ from threading import BoundedSemaphore, Lock
 from typing import Any, Final, TypeVar
 
 from llmcore.schema.errors import ConfigurationError, missing_extra
+from llmcore.storage.hung_server import HungServer
 
 _T = TypeVar("_T")
 
 _LOCK_OF_TABLES: Final = 0x6F70656E  # of ours alone, by chance: it is the ASCII text "open"
 _TRIES: Final = 3
-_STATEMENT_S: Final = 10
+_STATEMENT_S: Final = 4
 """After which the server cancels a statement."""
-_ANSWER_S: Final = 15.0
+_ANSWER_S: Final = 5.0
 """After which the connection is closed: the server hangs, or cannot be reached any more."""
-_AVOIDED_S: Final = 5.0
-"""Seconds without further transactions after the server did not answer in time."""
 _TABLE: Final = re.compile(r"create table if not exists (\w+)")
 NOT_IN_TIME: Final = "the server did not answer in time"
 MAX_CONNECTIONS: Final = 8
@@ -66,7 +64,7 @@ class PostgresDatabase:
         self._lock = Lock()
         self._places = BoundedSemaphore(MAX_CONNECTIONS)
         self._has_tables = False
-        self._avoided_until = -math.inf
+        self._hung = HungServer()
         self._pid = os.getpid()
 
     def run(self, work: Callable[[Any], _T]) -> _T:
@@ -80,13 +78,10 @@ class PostgresDatabase:
         if self._pid != os.getpid():
             self._forget_parent()
         with self._places:
-            if time.monotonic() < self._avoided_until:  # also for those who waited for a place
+            if self._hung.is_avoided():  # also for those who waited for a place
                 raise self._driver.errors.ConnectionTimeout(NOT_IN_TIME)
-            try:
+            with self._hung.watching(self._driver.errors.ConnectionTimeout, TimeoutError):
                 return self._run(work)
-            except (self._driver.errors.ConnectionTimeout, TimeoutError):
-                self._avoided_until = time.monotonic() + _AVOIDED_S
-                raise
 
     def _run(self, work: Callable[[Any], _T]) -> _T:
         for tries_left in reversed(range(_TRIES)):
@@ -199,13 +194,18 @@ def _limited_class() -> Any:
             return super().wait(self._limited(gen), *args, **named)
 
         def _limited(self, gen: Any) -> Generator[Any, Any, Any]:
-            """Yield what *gen* waits for; it is resumed, with 0, every tenth of a second."""
+            """Yield what *gen* waits for; it is resumed, with 0, every tenth of a second.
+
+            The limit is that of each part of a long answer.
+            """
             deadline = time.monotonic() + _ANSWER_S
             try:
                 wanted = next(gen)
                 while True:
                     ready = yield wanted
-                    if not ready and time.monotonic() > deadline:
+                    if ready:
+                        deadline = time.monotonic() + _ANSWER_S
+                    elif time.monotonic() > deadline:
                         self.close()
                         raise TimeoutError(NOT_IN_TIME)
                     wanted = gen.send(ready)

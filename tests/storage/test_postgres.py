@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from llmcore.storage import postgres
 from llmcore.storage.postgres import MAX_CONNECTIONS, PostgresDatabase, rows_of
 from tests.support.servers.postgres_servers import PostgresServer, running_postgres
 
@@ -109,6 +111,21 @@ def test_tables_that_are_gone_are_made_again(
     database.run(lambda cursor: rows_of(cursor, "insert into numbers values (1)"))
 
     assert database.run(lambda cursor: rows_of(cursor, "select * from numbers")) == [(1,)]
+
+
+def test_a_server_that_has_not_answered_for_six_seconds_is_given_up(
+    server: PostgresServer, database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests wait for it, and may ask two stores that are there."""
+    database.run(process_of)
+    times = iter([0.0])
+    clock = SimpleNamespace(monotonic=lambda: next(times, 6.0))
+    monkeypatch.setattr(postgres, "time", clock)
+
+    with ThreadPoolExecutor(1) as threads, server.hung():
+        asked = threads.submit(database.run, process_of)
+        with pytest.raises(TimeoutError, match="in time"):
+            asked.result(20)
 
 
 def test_a_server_that_stays_read_only_is_an_error(database: PostgresDatabase) -> None:

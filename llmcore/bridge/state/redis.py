@@ -28,6 +28,7 @@ from llmcore.bridge.state.store import (
 )
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.json import JsonObject
+from llmcore.storage.hung_server import HungServer
 from llmcore.storage.redis import connect
 
 _T = TypeVar("_T")
@@ -36,8 +37,6 @@ PREFIX = "openbridge:"
 _SEALING_KEY = f"{PREFIX}sealing-key"
 _CONNECT_S = 2.0
 _REPLY_S = 5.0
-_AVOIDED_S = 5.0
-"""Seconds without further commands after Redis did not answer in time."""
 
 _COMMAND = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: ", re.DOTALL)
 """The text before an error of a pipeline: it quotes the beginning of what was to be stored."""
@@ -75,26 +74,25 @@ class RedisConnections:
             retries=1,  # what is sent is idempotent
             max_connections=THREADS,
         )
-        self._avoided_until = -math.inf
+        self._hung = HungServer()
         self._full_until = -math.inf
 
     def run(self, step: Callable[[Any], _T]) -> _T:
         """Return what *step* returns for the client; StateUnavailableError if Redis fails."""
         import redis
 
-        if time.monotonic() < self._avoided_until:  # also for those who waited for a thread
+        if self._hung.is_avoided():  # also for those who waited for a thread
             message = f"{self._stored} (Redis) did not answer in time"
             raise StateUnavailableError(message, sent=False)
         try:
-            try:
-                return step(self.client)
-            except redis.ReadOnlyError:
-                # After a failover these connections lead to the server that is a replica now.
-                self.client.connection_pool.disconnect(inuse_connections=False)
-                return step(self.client)
+            with self._hung.watching(redis.TimeoutError):
+                try:
+                    return step(self.client)
+                except redis.ReadOnlyError:
+                    # After a failover these connections lead to the server that is a replica now.
+                    self.client.connection_pool.disconnect(inuse_connections=False)
+                    return step(self.client)
         except redis.RedisError as error:
-            if isinstance(error, redis.TimeoutError):
-                self._avoided_until = time.monotonic() + _AVOIDED_S
             if isinstance(error, redis.OutOfMemoryError):
                 self._full_until = time.monotonic() + FULL_S
             error.args = (_COMMAND.sub("", str(error)),)

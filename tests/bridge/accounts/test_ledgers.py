@@ -15,6 +15,7 @@ from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.ledger_sql import PostgresLedger, SqliteLedger
 from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.storage import hung_server
 from llmcore.storage import postgres as postgres_storage
 from llmcore.storage.postgres import MAX_CONNECTIONS
 from tests.support.servers.postgres_servers import PostgresServer
@@ -441,7 +442,7 @@ def test_postgres_that_hangs_is_given_up_and_then_avoided(
 ) -> None:
     """An open connection would wait for as long as the server hangs."""
     monkeypatch.setattr(postgres_storage, "_ANSWER_S", 0.3)
-    monkeypatch.setattr(postgres_storage, "_AVOIDED_S", 0.5)
+    monkeypatch.setattr(hung_server, "_AVOIDED_S", 0.5)
     ledger = PostgresLedger(postgres.url, setting="X")
     ledger.check()
     failures: list[StateUnavailableError] = []

@@ -38,6 +38,7 @@ from llmcore.bridge.state.store import (
 from llmcore.bridge.state.stores import store_for
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.errors import ConfigurationError
+from llmcore.storage import hung_server
 from tests.support.servers.bridge_service import asked, settings_for
 from tests.support.servers.postgres_servers import PostgresServer
 from tests.support.servers.redis_servers import running_redis
@@ -769,7 +770,7 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
 ) -> None:
     """One time limit, not one for each waiting request; after a moment it is tried again."""
     monkeypatch.setattr(redis_store, "_REPLY_S", 0.5)
-    monkeypatch.setattr(redis_store, "_AVOIDED_S", 1.0)
+    monkeypatch.setattr(hung_server, "_AVOIDED_S", 1.0)
     with running_redis() as server:
         store = RedisResponseStore(server.url, ttl_s=60)
         await store.check()
