@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Final
 
@@ -101,11 +101,19 @@ class SocketConnection:
         await receive()
         await send({"type": "websocket.accept"})
         try:
+            await self._serve(receive)
+        except anyio.get_cancelled_exc_class():  # the server does not wait any longer
+            with anyio.move_on_after(_FAREWELL_S, shield=True), suppress(OSError):
+                await send({"type": "websocket.close", "code": STOPPING})
+            raise
+
+    async def _serve(self, receive: Receive) -> None:
+        try:
             async with SideTasks() as tasks:
                 tasks.start(self._end_at_age)
                 if await self._read(receive, tasks) == STOPPING:
                     await self._wait_until_idle()
-                    await send({"type": "websocket.close", "code": STOPPING})
+                    await self._send({"type": "websocket.close", "code": STOPPING})
         except* (OSError, TimeoutError):  # the client is gone, or does not read
             log(logging.INFO, "client_gone")
 

@@ -483,7 +483,7 @@ def test_an_old_connection_takes_no_more_and_is_closed(
 def test_a_stop_lets_answers_come_to_their_end(
     upstream: Loopback, tmp_path: Path, patience: str, ended: str
 ) -> None:
-    """Those that outlast the patience have failed; idle sockets are closed at once."""
+    """Those that outlast the patience have failed; idle sockets are closed at once. All learn why."""
     upstream.handler = lambda _: streamed(chat_stream(["a", "b", "c", "d"], pause=0.7))
     named = {
         "OPENROUTER_API_KEY": UPSTREAM_KEY,
@@ -499,7 +499,8 @@ def test_a_stop_lets_answers_come_to_their_end(
             for one in (idle, socket):
                 with pytest.raises(ConnectionClosed) as closed:
                     one.recv(timeout=10)
-                assert closed.value.rcvd is None or closed.value.rcvd.code == 1012
+                assert closed.value.rcvd is not None
+                assert closed.value.rcvd.code == 1012
         assert running.process.wait(10) in (0, -signal.SIGTERM)
 
     assert last["type"] == f"response.{ended}"
