@@ -6,18 +6,18 @@ In a terminal they are lines for people.
 import json
 import logging
 import os
-import select
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import orjson
 
+from llmcore.bridge.http.log_output import LineHandler
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
 
@@ -146,51 +146,8 @@ def _is_for_people(record: logging.LogRecord) -> bool:
     return not of_server and record.getMessage() != "listening"
 
 
-class LineHandler(logging.StreamHandler[TextIO]):
-    """Writes to stderr, which writes each line at once and need not be flushed.
-
-    While a pipe or a terminal is not read, and the system has no room for a line of ordinary
-    length, lines are dropped and counted: a write would wait, and so would all responses.
-    """
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        super().__init__(stream)
-        self._poll = _poll_of(self.stream)
-        self._dropped = 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write *record*, after the number of those that were dropped before it."""
-        if self._dropped and self._has_room():
-            facts = {"lines": self._dropped}
-            self._dropped = 0
-            super().emit(_record(logging.WARNING, "log_lines_dropped", facts))
-        if self._has_room():
-            super().emit(record)
-        else:
-            self._dropped += 1
-
-    def _has_room(self) -> bool:
-        return self._poll is None or bool(self._poll(0))
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-
-def _poll_of(stream: TextIO) -> Callable[[float], Sequence[object]] | None:
-    """Return what returns anything if *stream* takes more; None where the system does not tell."""
-    if sys.platform == "win32":
-        return None
-    try:
-        descriptor = stream.fileno()
-    except (OSError, ValueError, AttributeError):  # it is not a file of the system
-        return None
-    poll = select.poll()
-    poll.register(descriptor, select.POLLOUT)
-    return poll.poll
-
-
 def _handler() -> logging.Handler:
-    handler = LineHandler()
+    handler = LineHandler(_record)
     if sys.stderr.isatty():
         handler.setFormatter(LineFormatter())
         handler.addFilter(_is_for_people)

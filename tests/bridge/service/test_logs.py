@@ -1,25 +1,31 @@
 """Log lines that a machine reads."""
 
+import errno
+import io
 import json
 import logging
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from llmcore.bridge.http import log_output
 from llmcore.bridge.http.logs import (
     LOGGER,
     REQUEST_ID,
     JsonFormatter,
     LineFormatter,
-    LineHandler,
+    _record,
     is_unintended,
     log,
 )
@@ -142,25 +148,95 @@ def test_a_clients_fault_is_no_error_of_the_server(
     assert capfd.readouterr().err == "Exception in ASGI application\n"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes are not polled there")
-def test_lines_that_nobody_reads_are_dropped_and_counted() -> None:
-    """A write to a full pipe would wait, and with it the event loop."""
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w", buffering=1) as stream:
-        handler = LineHandler(stream)
+@contextmanager
+def written_to(writing: int) -> Iterator[logging.Logger]:
+    """Return a logger whose lines go to a pipe or socket."""
+    with os.fdopen(writing, "w", buffering=1) as stream:
+        handler = log_output.LineHandler(_record, stream)
         logger = logging.Logger("lines")
         logger.addHandler(handler)
-        for number in range(2000):
-            logger.warning("%04d%s", number, "-" * 96)
-        first = reader.read()
-        logger.warning("read again")
-        then = reader.read()
+        yield logger
+        handler.close()
 
-    lines = first.splitlines()
+
+def pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    return reading, writing
+
+
+def sockets() -> tuple[int, int]:
+    """Return the ends of what stderr is under systemd."""
+    reading, writing = socket.socketpair()
+    reading.setblocking(False)
+    return reading.detach(), writing.detach()
+
+
+def all_of(reading: int) -> bytes:
+    """Return what has arrived."""
+    found = b""
+    try:
+        while data := os.read(reading, 1 << 16):
+            found += data
+    except BlockingIOError:
+        pass
+    return found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are not polled there")
+@pytest.mark.parametrize("size", [100, 5000, 90_000])
+@pytest.mark.parametrize(
+    ("ends", "system"), [(pipe, "linux"), (pipe, "darwin"), (sockets, "linux")]
+)
+def test_lines_that_nobody_reads_are_dropped_and_counted(
+    ends: Callable[[], tuple[int, int]], system: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write to a full pipe would wait, and with it the event loop. No line is torn."""
+    monkeypatch.setattr(sys, "platform", system)
+    reading, writing = ends()
+    with written_to(writing) as logger:
+        for number in range(4000):
+            logger.warning("%04d%s", number, "-" * (size - 5))
+        found = all_of(reading)
+        for _ in range(3):
+            logger.warning("read again")
+            found += all_of(reading)
+    os.close(reading)
+
+    *lines, dropped, one, two, three = found.splitlines()
     assert [int(line[:4]) for line in lines] == list(range(len(lines)))
-    assert first.endswith(b"-\n")
-    assert then == b"log_lines_dropped\nread again\n"
+    assert {len(line) for line in lines} == {size - 1}
+    assert (dropped, {one, two, three}) == (b"log_lines_dropped", {b"read again"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_pipe_that_other_processes_write_to_goes_on_waiting_for_them() -> None:
+    """A flag of the descriptor would be theirs, too: their writes would fail."""
+    reading, writing = pipe()
+    with written_to(writing) as logger:
+        logger.warning("here")
+
+        assert os.get_blocking(writing)
+    assert all_of(reading) == b"here\n"
+    os.close(reading)
+
+
+def test_a_line_that_the_disk_has_no_room_for_is_dropped(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Without a traceback on stderr, which is on that disk."""
+
+    class Full(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    handler = log_output.LineHandler(_record, Full())
+    handler.handle(_record(logging.INFO, "lost", {}))
+    stream = handler.stream = io.StringIO()
+    handler.handle(_record(logging.INFO, "next", {}))
+
+    assert stream.getvalue() == "log_lines_dropped\nnext\n"
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.slow
