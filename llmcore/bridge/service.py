@@ -292,10 +292,13 @@ class Service:
         return self._sealer
 
     async def _report_store(self) -> None:
-        """Log that the store cannot be reached, before a request needs it; else read its key."""
+        """Read the key of the store, and log before a request needs it if it cannot be used.
+
+        The key comes first: a store that is full has it for requests that are not stored.
+        """
         with suppress(FrontError):
-            await self.from_store(self.store.check())
             await self.sealer()
+            await self.from_store(self.store.check())
 
     async def from_store(self, work: Awaitable[_T]) -> _T:
         """Return what the store returns; FrontError, 503, if it cannot be reached."""

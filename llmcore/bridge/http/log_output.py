@@ -50,19 +50,15 @@ class LineHandler(logging.StreamHandler[TextIO]):
             records.insert(0, self._made(logging.WARNING, DROPPED, {"lines": self._dropped}))
         try:
             text = "".join(self.format(one) + self.terminator for one in records)
-        except Exception:  # noqa: BLE001  (whatever a value's own text raises)
+            self._dropped = 0 if self._takes(text) else self._dropped + 1
+        except Exception:  # noqa: BLE001  (whatever a value's own text raises, or a closed stream)
             self.handleError(record)
-            return
-        self._dropped = 0 if self._takes(text) else self._dropped + 1
 
     def _takes(self, text: str) -> bool:
         """Write *text* and return True, unless there is no room for it."""
         if self._send is not None:
             return self._begins(text.encode(), self._send)
-        try:
-            self.stream.write(text)
-        except OSError:  # the disk is full
-            return False
+        self.stream.write(text)
         return True
 
     def _begins(self, line: bytes, send: Send) -> bool:
@@ -94,10 +90,9 @@ class LineHandler(logging.StreamHandler[TextIO]):
 
 
 def _sender_for(stream: TextIO, opened: ExitStack) -> Send | None:
-    """Return what writes to *stream* without waiting; None for a file, whose writes do not wait.
+    """Return what writes to *stream* without waiting; None on Windows, and without a descriptor.
 
-    What is opened for it is closed with *opened*. None also on Windows, and for a stream without a
-    descriptor.
+    What is opened for it is closed with *opened*.
     """
     if sys.platform == "win32":
         return None
@@ -110,7 +105,7 @@ def _sender_for(stream: TextIO, opened: ExitStack) -> Send | None:
         own = opened.enter_context(socket.socket(fileno=os.dup(descriptor)))
         return lambda data: own.send(data, socket.MSG_DONTWAIT)
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
-        return None
+        return partial(os.write, descriptor)  # a file, whose writes fail if the disk is full
     if sys.platform == "linux":
         again = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         with suppress(OSError):  # /proc is not there, or the pipe is another user's

@@ -1,7 +1,5 @@
 """Log lines that a machine reads."""
 
-import errno
-import io
 import json
 import logging
 import os
@@ -221,21 +219,25 @@ def test_a_pipe_that_other_processes_write_to_goes_on_waiting_for_them() -> None
     os.close(reading)
 
 
-def test_a_line_that_the_disk_has_no_room_for_is_dropped(
-    capfd: pytest.CaptureFixture[str],
+def test_a_line_that_the_disk_has_half_the_room_for_is_completed_later(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a traceback on stderr, which is on that disk."""
+    """Others are dropped until then, without a traceback on stderr, which is on that disk."""
+    resource = pytest.importorskip("resource")
+    file = tmp_path / "log"
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with written_to(os.open(file, os.O_CREAT | os.O_WRONLY)) as logger:
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8, limit[1]))
+            logger.warning("the first line")
+            logger.warning("the second line")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        half = file.read_bytes()
+        logger.warning("the third line")
 
-    class Full(io.StringIO):
-        def write(self, _text: str) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    handler = log_output.LineHandler(_record, Full())
-    handler.handle(_record(logging.INFO, "lost", {}))
-    stream = handler.stream = io.StringIO()
-    handler.handle(_record(logging.INFO, "next", {}))
-
-    assert stream.getvalue() == "log_lines_dropped\nnext\n"
+    assert half == b"the firs"
+    assert file.read_bytes() == b"the first line\nlog_lines_dropped\nthe third line\n"
     assert capfd.readouterr().err == ""
 
 

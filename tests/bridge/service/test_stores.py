@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import anyio
+import httpx
 import pytest
 from attrs import evolve
 
@@ -39,7 +40,8 @@ from llmcore.bridge.state.stores import store_for
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.errors import ConfigurationError
 from llmcore.storage import hung_server
-from tests.support.servers.bridge_service import asked, settings_for
+from tests.support.servers.bridge_service import asked, listening, settings_for, sqlite_state
+from tests.support.servers.loopback import Loopback
 from tests.support.servers.postgres_servers import PostgresServer
 from tests.support.servers.redis_servers import running_redis
 
@@ -612,6 +614,29 @@ async def test_a_full_disk_is_known_before_the_upstream_is_asked(
     with pytest.raises(StateUnavailableError, match="full"):
         await store.check()
     await store.aclose()
+
+
+def test_a_gateway_that_starts_on_a_nearly_full_disk_serves_what_is_not_stored(
+    tmp_path: Path, upstream: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has read the store's key by the time when the disk is full."""
+    was_read, read = threading.Event(), SqliteResponseStore.sealing_key
+
+    async def once(store: SqliteResponseStore) -> bytes:
+        if was_read.is_set():
+            raise StateUnavailableError("the disk is full")
+        was_read.set()
+        return await read(store)
+
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1024))
+    monkeypatch.setattr(SqliteResponseStore, "sealing_key", once)
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    with listening(settings_for(upstream.url, state=sqlite_state(tmp_path))) as url:
+        assert was_read.wait(10)
+        done = [httpx.post(f"{url}/chat/completions", json=body) for _ in range(2)]
+
+    assert [one.status_code for one in done] == [200, 200]
 
 
 def test_where_the_file_is(tmp_path: Path) -> None:
