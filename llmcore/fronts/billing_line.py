@@ -19,6 +19,7 @@ from llmcore.schema.request import LLMRequest
 
 _LINE: Final = re.compile(r"^x-anthropic-billing-header:[^\n]*(\n|$)", re.IGNORECASE | re.MULTILINE)
 _NAME: Final = "x-anthropic-billing-header"
+_INSTRUCTING: Final = frozenset({"developer", "system"})
 
 
 def without_billing_line(
@@ -28,7 +29,9 @@ def without_billing_line(
     if upstream.protocol_id == MESSAGES:
         return request
     system = tuple(_cleaned(part) for part in request.system)
-    messages = tuple(map(_cleaned_message, request.messages))
+    messages = tuple(
+        [_cleaned_message(m) if m.role in _INSTRUCTING else m for m in request.messages]
+    )
     if system == request.system and messages == request.messages:
         return request
     diagnostics.at("instructions").dropped(
@@ -42,7 +45,7 @@ def without_billing_line(
 
 
 def _cleaned_message(message: Message) -> Message:
-    if message.role not in ("system", "developer") or not any(map(_has_line, message.content)):
+    if not any(map(_has_line, message.content)):
         return message
     parts = (_cleaned(part) if isinstance(part, TextPart) else part for part in message.content)
     kept = tuple(part for part in parts if not isinstance(part, TextPart) or part.text)

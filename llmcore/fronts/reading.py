@@ -18,10 +18,11 @@ from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.protocols.tools import shown
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import copying
 from llmcore.schema.content import (
     CacheTtl,
     ContentPart,
+    TextPart,
     ToolCallPart,
     ToolResultPart,
     cache_ttl,
@@ -29,7 +30,15 @@ from llmcore.schema.content import (
     uncached,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, dumps, loads, object_or_empty, plain_json
+from llmcore.schema.json import (
+    JsonObject,
+    dumps,
+    loads,
+    loads_exact,
+    object_or_empty,
+    parse_arguments,
+    plain_json,
+)
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Message, Origin, Role
 from llmcore.schema.options import GenerationOptions, ReasoningOptions
@@ -213,26 +222,50 @@ _MAX_NAME: Final = 100
 
 # -- the usual parts, of values that are checked already
 
+_TEXT: Final = TextPart("")
 _CALL: Final = ToolCallPart("", "", {})
 _RESULT: Final = ToolResultPart("", "")
-_MESSAGES: Final[Mapping[Role, Message]] = {
-    role: Message(role, ()) for role in ("assistant", "tool", "user")
-}
+_MESSAGES: Final[Mapping[str, Message]] = {role: Message(role, ()) for role in get_args(Role)}
+_with_text: Final = copying(TextPart, "text")
+_with_arguments: Final = copying(ToolCallPart, "id", "name", "arguments", "raw_arguments")
+_with_result: Final = copying(ToolResultPart, "tool_call_id", "content", "name")
+_with_parts: Final = copying(Message, "content", "origin")
+
+
+def text_part(text: str) -> TextPart:
+    """Return a part that has *text* and nothing else."""
+    return _with_text(_TEXT, text)
 
 
 def function_call(call_id: str, name: str, arguments: Fields) -> ToolCallPart:
     """Return a call of a function, with a copy of its *arguments*."""
-    return changed(_CALL, id=call_id, name=name, arguments=plain_json(arguments, "arguments"))
+    return _with_arguments(_CALL, call_id, name, plain_json(arguments, "arguments"), None)
+
+
+def written_call(call_id: str, name: str, text: str) -> ToolCallPart:
+    """Return a call of a function whose arguments were written as *text*."""
+    try:
+        arguments = loads_exact(text)
+    except ValueError:
+        arguments = None
+    if type(arguments) is dict:  # nearly always
+        return _with_arguments(_CALL, call_id, name, arguments, text)
+    return ToolCallPart(call_id, name, parse_arguments(text)[0], raw_arguments=text)
 
 
 def text_result(call_id: str, text: str, name: str | None) -> ToolResultPart:
     """Return the result of a call that did not fail."""
-    return changed(_RESULT, tool_call_id=call_id, content=text, name=name)
+    return _with_result(_RESULT, call_id, text, name)
 
 
 def message_of(role: Role, parts: Iterable[ContentPart], origin: Origin | None = None) -> Message:
     """Return a message of *parts*, each of which its role may have."""
-    return changed(_MESSAGES[role], content=tuple(parts), origin=origin)
+    return _with_parts(_MESSAGES[role], tuple(parts), origin)
+
+
+def text_message(role: Role, text: str) -> Message:
+    """Return a message that has *text* and nothing else."""
+    return _with_parts(_MESSAGES[role], (_with_text(_TEXT, text),), None)
 
 
 # -- thinking

@@ -23,6 +23,7 @@ from llmcore.fronts.reading import (
     remote,
     report_unknown,
     required,
+    text_part,
     with_mark,
 )
 from llmcore.protocols import media
@@ -86,7 +87,7 @@ def read_content(
     if not content:
         return ()  # an empty text has no part that an API takes
     if isinstance(content, str):
-        return (TextPart(content),)
+        return (text_part(content),)
     if not isinstance(content, list):
         path = diagnostics.path
         raise invalid(f"{path} must be a text or a list of parts.", path)
@@ -108,7 +109,7 @@ def read_result(
 
 def _read_part(part: object, protocol_id: str | None, diagnostics: Diagnostics) -> ContentPart:
     if isinstance(part, str):
-        return TextPart(part)
+        return text_part(part)
     native = object_or_empty(part)
     if protocol_id in (None, PROTOCOL_ID) and _is_unread(native):
         return ProviderPart(METADATA_KEY, native)
@@ -142,7 +143,8 @@ def _read_native(native: Fields, path: str) -> ContentPart:
     match native.get("type"):
         case str(kind) if kind in _TEXTS:
             text = required(native, "text", str, f"{path}.")
-            return TextPart(text, citations=read_annotations(native.get("annotations")))
+            citations = read_annotations(native.get("annotations"))
+            return TextPart(text, citations=citations) if citations else text_part(text)
         case "refusal":
             return RefusalPart(required(native, "refusal", str, f"{path}."))
         case "thinking":  # Mistral's

@@ -44,7 +44,7 @@ def has_foreign_forms(body: Fields) -> bool:
         is_responses_request(body)
         or any(map(_is_flat, objects(body.get("tools"))))
         or object_or_empty(body.get("tool_choice")).get("type") in (*_CHOICES, "tool")
-        or any(map(_has_blocks, objects(body.get("messages"))))
+        or any(any(map(_is_block, content)) for content in listed_contents(body))
     )
 
 
@@ -105,6 +105,17 @@ def _choice(choice: Fields) -> dict[str, Any]:
 
 
 # -- messages
+
+
+def listed_contents(body: Fields) -> list[list[Any]]:
+    """Return the contents of messages that are lists of parts; most are texts."""
+    given = body.get("messages")
+    messages = given if isinstance(given, list) else ()
+    return [
+        content
+        for message in messages
+        if isinstance(message, dict) and type(content := message.get("content")) is list
+    ]
 
 
 def _has_blocks(message: Fields) -> bool:

@@ -37,6 +37,9 @@ from llmcore.fronts.reading import (
     own_file,
     report_unknown,
     required,
+    text_message,
+    text_result,
+    written_call,
 )
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -66,7 +69,6 @@ from llmcore.schema.json import (
     ProviderMetadata,
     object_or_empty,
     objects,
-    parse_arguments,
     str_or_none,
     text_or_json,
     without,
@@ -119,7 +121,10 @@ class MessageReader:
             raise invalid("messages must be a list of at least one message.", "messages")
         if len(value) > self._limit:
             raise invalid(f"messages has {len(value)} entries; at most {self._limit} are taken.")
-        messages = [self._read(message, f"messages[{i}]", i) for i, message in enumerate(value)]
+        messages = [
+            _only_text(message) or self._read(message, f"messages[{index}]", index)
+            for index, message in enumerate(value)
+        ]
         first, rest = messages[0], tuple(messages[1:])
         if not rest:
             return ReadMessages((), (first,))  # instructions alone are what to answer
@@ -173,7 +178,7 @@ class MessageReader:
         calls = self._calls_of(native, path, index)
         content = self._content(native, path) if is_plain else self._response_content(native, path)
         if is_plain and not calls:
-            return Message("assistant", tuple(content))
+            return message_of("assistant", content)
         shown = (*content, *calls)
         for call in calls:
             self._calls[call.id] = call
@@ -181,6 +186,8 @@ class MessageReader:
         state = self._states.restored(seals_in(native), shown, self._diagnostics.at(path))
         if state is not None:
             return Message.assistant(state[1], origin=state[0])
+        if is_plain:
+            return message_of("assistant", shown)
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
         return Message("assistant", parts, name=str_or_none(native.get("name")))
 
@@ -269,14 +276,9 @@ class MessageReader:
         call_id = _id_of(native) or synthetic_call_id(None, index, number)
         if custom:
             return ToolCallPart(call_id, name, text_or_json(custom.get("input")), kind="custom")
-        text = text_or_json(function.get("arguments") or "")
-        return ToolCallPart(
-            call_id,
-            name,
-            parse_arguments(text)[0],
-            raw_arguments=text,
-            provider_metadata=self._kept_with(native, path),
-        )
+        call = written_call(call_id, name, text_or_json(function.get("arguments") or ""))
+        kept = self._kept_with(native, path)
+        return evolve(call, provider_metadata=kept) if kept else call
 
     def _kept_with(self, native: Fields, path: str) -> ProviderMetadata:
         extra = object_or_empty(native.get("extra_content"))
@@ -295,15 +297,32 @@ class MessageReader:
         if call_id is None:
             call_id = required(native, "tool_call_id", str, f"{path}.")
         call, here = self._calls.get(call_id), self._diagnostics.at(f"{path}.content")
-        part = ToolResultPart(
-            call_id,
-            read_result(native.get("content"), here, protocol_id=self._protocol_id),
-            name=call.name if call else name,
-            kind=call.kind if call else "function",
-        )
+        output = read_result(native.get("content"), here, protocol_id=self._protocol_id)
+        name = call.name if call else name
+        if isinstance(output, str) and (call is None or call.kind == "function"):
+            part = text_result(call_id, output, name)
+        else:
+            kind = call.kind if call else "function"
+            part = ToolResultPart(call_id, output, name=name, kind=kind)
         self._answered.add_result(part, path)
         ttl = cache_ttl_of(native)
         return message_of("tool", (marked_at_end(part) if ttl is None else cached(part, ttl=ttl),))
+
+
+_OF_TEXT: Final[Mapping[str, Role]] = {**_ROLES, "assistant": "assistant"}
+
+
+def _only_text(native: object) -> Message | None:
+    """Return a message that has a text and nothing else, as most of a long chat; None for another.
+
+    It is read as any other would be, without a look at each field that it does not have.
+    """
+    if type(native) is not dict or len(native) != 2:
+        return None
+    role, text = native.get("role"), native.get("content")
+    if type(text) is not str or type(role) is not str or not text or role not in _OF_TEXT:
+        return None
+    return text_message(_OF_TEXT[role], text)
 
 
 def _with_gathered_fields(native: Fields) -> Fields:

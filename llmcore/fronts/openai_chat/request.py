@@ -23,7 +23,11 @@ from llmcore.fronts.front import (
     checked_read,
     front_by_id,
 )
-from llmcore.fronts.openai_chat.foreign_forms import in_own_forms, is_responses_request
+from llmcore.fronts.openai_chat.foreign_forms import (
+    in_own_forms,
+    is_responses_request,
+    listed_contents,
+)
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
 from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE, read_format
@@ -276,8 +280,7 @@ def _cache(body: Fields) -> CachePolicy:
 
 def _has_anthropic_marks(body: Fields) -> bool:
     """Return whether prefixes are marked as Anthropic's are; OpenAI's marks are additional."""
-    contents = (message.get("content") for message in objects(body.get("messages")))
-    parts = (part for content in contents if type(content) is list for part in objects(content))
+    parts = (part for content in listed_contents(body) for part in objects(content))
     return any("cache_control" in holder for holder in (*parts, *objects(body.get("tools"))))
 
 

@@ -177,7 +177,7 @@ class Draft(msgspec.Struct, eq=False):
 def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diagnostics) -> Draft:
     """Return *message* without what the target of *policy* cannot read."""
     parts = [((index, number), part) for number, part in enumerate(message.content)]
-    if _is_plain(message, policy):
+    if is_plain(message, policy):
         return Draft(message, index, message.role, parts, is_whole=True)
     if message.role == "assistant":
         parts = [entry for entry in parts if _is_kept_file(entry, policy, diagnostics)]
@@ -195,7 +195,7 @@ def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diag
     return draft
 
 
-def _is_plain(message: Message, policy: HistoryPolicy) -> bool:
+def is_plain(message: Message, policy: HistoryPolicy) -> bool:
     """Return whether every target takes *message* as it is, as nearly all.
 
     Its parts are texts, calls of the caller's tools and their results, without data of the target.
@@ -204,8 +204,10 @@ def _is_plain(message: Message, policy: HistoryPolicy) -> bool:
     if key in message.provider_metadata:
         return False
     for part in message.content:
-        if isinstance(part, TextPart):
-            plain = bool(part.text[:1].strip() or part.text.strip()) and not part.citations
+        if type(part) is TextPart:
+            text = part.text
+            plain = bool(text) and not (text[0].isspace() and text.isspace())
+            plain = plain and not part.citations
         elif isinstance(part, ToolResultPart):
             plain = type(part.content) is str and not part.provider_executed
         else:

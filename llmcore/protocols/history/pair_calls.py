@@ -1,7 +1,7 @@
 """Pairs tool calls with their results, and gives both legal, unique ids."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from attrs import define, evolve
@@ -11,13 +11,14 @@ from llmcore.protocols.tools import shown, synthetic_call_id
 from llmcore.schema.content import (
     ContentPart,
     ReasoningPart,
+    TextPart,
     ToolCallPart,
     ToolResultPart,
     uncached,
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.messages import Message
+from llmcore.schema.messages import Message, Role
 
 MISSING_RESULT = "No result: this tool call was never answered."
 """The result that is sent for a call without one."""
@@ -44,28 +45,31 @@ def is_open_call(part: ContentPart) -> bool:
 # -- the usual conversation, in which all is in its place
 
 
-def is_in_order(drafts: list[Draft], policy: HistoryPolicy) -> bool:
-    """Return whether each message of *drafts* can be sent where it is, and calls keep their ids.
+def is_in_order(
+    messages: Iterable[tuple[Role, Sequence[ContentPart]]], policy: HistoryPolicy
+) -> bool:
+    """Return whether each of *messages* can be sent where it is, and calls keep their ids.
 
-    Each call then has its result next, in call order, and an id of its own that the target takes.
+    They are given by their roles and parts. Each call then has its result next, in call order, and
+    an id of its own that the target takes.
     """
     waiting: list[ToolCallPart] = []
     ids: set[str] = set()
     before = ""
-    for draft in drafts:
-        role = draft.role
+    alternate = policy.alternate
+    for role, parts in messages:
         if role == "tool":
-            count = len(waiting) if policy.alternate else 1
-            if not _are_results(draft, waiting[:count], policy):
+            count = len(waiting) if alternate else 1
+            if not _are_results(parts, waiting[:count], policy):
                 return False
             del waiting[:count]
-        elif waiting or not draft.parts or (policy.alternate and _SIDES.get(before) == role):
+        elif waiting or not parts or (alternate and _SIDES.get(before) == role):
             return False
         elif role == "assistant":
-            if not policy.reasoning_may_end_turn and isinstance(draft.parts[-1][1], ReasoningPart):
+            if not policy.reasoning_may_end_turn and isinstance(parts[-1], ReasoningPart):
                 return False
-            for _, part in draft.parts:
-                if not isinstance(part, ToolCallPart):
+            for part in parts:
+                if type(part) is TextPart or not isinstance(part, ToolCallPart):
                     continue
                 if not part.provider_executed:
                     if part.id in ids or not (part.id and policy.call_ids.allows(part.id)):
@@ -79,11 +83,13 @@ def is_in_order(drafts: list[Draft], policy: HistoryPolicy) -> bool:
 _SIDES: Final = {"assistant": "assistant", "tool": "user", "user": "user"}
 
 
-def _are_results(draft: Draft, calls: list[ToolCallPart], policy: HistoryPolicy) -> bool:
-    """Return whether *draft* has the results of *calls*, and nothing else."""
-    if not calls or len(draft.parts) != len(calls):
+def _are_results(
+    parts: Sequence[ContentPart], calls: list[ToolCallPart], policy: HistoryPolicy
+) -> bool:
+    """Return whether *parts* are the results of *calls*, and nothing else."""
+    if not calls or len(parts) != len(calls):
         return False
-    for call, (_, part) in zip(calls, draft.parts, strict=True):
+    for call, part in zip(calls, parts, strict=True):
         if not isinstance(part, ToolResultPart) or part.tool_call_id != call.id:
             return False
         is_named = part.name == call.name or (part.name is None and not policy.name_results)

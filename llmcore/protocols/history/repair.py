@@ -3,12 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import is_
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from attrs import evolve
 
-from llmcore.protocols.history.clean import Draft, HistoryPolicy, Place, Placed, clean, path_of
+from llmcore.protocols.history.clean import (
+    Draft,
+    HistoryPolicy,
+    Place,
+    Placed,
+    clean,
+    is_plain,
+    path_of,
+)
 from llmcore.protocols.history.pair_calls import (
     PairedResult,
     PairedResults,
@@ -328,7 +336,9 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     """Text of lifted system messages: it goes after the request's own system text."""
     diagnostics: tuple[Diagnostic, ...] = ()
     places: tuple[tuple[Place, ...] | None, ...] = ()
-    """The original places of each message's parts; None where the message is the caller's own."""
+    """The original places of each message's parts; None where the message is the caller's own.
+
+    Empty where all are."""
 
     def report_to(self, diagnostics: Diagnostics) -> None:
         """Add what was changed to *diagnostics*, and the former positions of moved or joined parts.
@@ -337,7 +347,7 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
         several places is left out.
         """
         diagnostics.extend(self.diagnostics)
-        if not any(self.places):
+        if not self.places:
             return
         moved = {
             id(part): place
@@ -357,6 +367,22 @@ def _is_question(message: Message) -> bool:
     return all(type(part) is TextPart and part.text[:1].strip() for part in message.content)
 
 
+def _is_right(messages: Sequence[Message], policy: HistoryPolicy) -> bool:
+    """Return whether there is nothing to repair in *messages*, without a look at what could be."""
+    if not messages or (policy.starts_with_user and messages[0].role != "user"):
+        return False
+    for message in messages:
+        is_kept = message.role in _SPEAKING or (
+            policy.system_messages == "keep" and (message.role == "system" or policy.developer_role)
+        )
+        if not is_kept or not is_plain(message, policy):
+            return False
+    return is_in_order([(message.role, message.content) for message in messages], policy)
+
+
+_SPEAKING: Final = frozenset({"assistant", "tool", "user"})
+
+
 def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     """Return *messages* changed so that the target of *policy* accepts them.
 
@@ -366,11 +392,14 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     """
     if len(messages) == 1 and _is_question(messages[0]):
         return Repaired(messages=tuple(messages), paths=("messages[0]",))
+    if _is_right(messages, policy):  # nearly always
+        paths = tuple([f"messages[{index}]" for index in range(len(messages))])
+        return Repaired(messages=tuple(messages), paths=paths)
     diagnostics = Diagnostics()
     drafts = [clean(message, index, policy, diagnostics) for index, message in enumerate(messages)]
     system = place_instructions(drafts, policy, diagnostics)
     drafts = [draft for draft in drafts if draft.parts or draft.role == "user"]
-    if is_in_order(drafts, policy):  # nearly always
+    if is_in_order([(draft.role, [part for _, part in draft.parts]) for draft in drafts], policy):
         arranged = _as_they_are(drafts, policy, diagnostics)
     else:
         results = match(drafts, policy, diagnostics)
@@ -380,10 +409,11 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
         why = "nothing of the conversation can be sent, and one message at least is needed"
         diagnostics.at("messages[0]").added("first-message-added", why)
         arranged = [Arranged("messages[0]", Message.user(EMPTY_MESSAGE), None)]
+    places = tuple(entry.places for entry in arranged)
     return Repaired(
         messages=tuple(entry.message for entry in arranged),
         paths=tuple(entry.path for entry in arranged),
         system=tuple(system),
         diagnostics=tuple(diagnostics.entries),
-        places=tuple(entry.places for entry in arranged),
+        places=places if any(places) else (),
     )

@@ -95,10 +95,15 @@ def lower_messages(
     repaired.report_to(diagnostics)
     messages = _lower_system(request, repaired, context, instructions, diagnostics)
     after_results: list[NativeObject] = []
+    thinks = context.dialect.reasoning_replay == "required"
+    roles_of_text = ("user",) if thinks else ("user", "assistant")
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
         if message.role != "tool" and after_results:
             messages.append({"role": "user", "content": after_results})
             after_results = []
+        if (text := _only_text(message)) is not None and message.role in roles_of_text:
+            messages.append({"role": message.role, "content": text})  # nearly always
+            continue
         here = diagnostics.at(path)
         match message.role:
             case "user":
@@ -172,16 +177,16 @@ def _lower_instructions(
 
 
 def _lower_user(message: Message, context: ChatTarget, diagnostics: Diagnostics) -> NativeObject:
-    content: str | list[NativeObject] | None = _only_text(message)
-    if content is None:
-        parts = _lower_parts(message.content, context, diagnostics)
-        content = content_of(parts, context.dialect)
+    parts = _lower_parts(message.content, context, diagnostics)
+    content = content_of(parts, context.dialect)
     return _named({"role": "user", "content": content}, message, context, diagnostics)
 
 
 def _only_text(message: Message) -> str | None:
     """Return the text of a message that has nothing else, and no cache mark, as most have."""
-    part = message.content[0] if len(message.content) == 1 else None
+    if len(message.content) != 1 or message.name:
+        return None
+    part = message.content[0]
     return part.text if type(part) is TextPart and not part.provider_metadata else None
 
 
