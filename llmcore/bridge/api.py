@@ -6,6 +6,7 @@ are the gateway's, the same for all operations.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -47,7 +48,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.key is None or self.key.limits.allows(model)
 
 
-class OperationRequest(msgspec.Struct, frozen=True, kw_only=True):
+class OperationRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One request for an operation."""
 
     caller: Caller
@@ -61,7 +62,7 @@ class OperationRequest(msgspec.Struct, frozen=True, kw_only=True):
     body_bytes: int = LARGEST_SMALL_BODY + 1
     """The size of the body, where that is known."""
 
-    @property
+    @cached_property
     def is_large(self) -> bool:
         """Whether reading the body takes more than a few milliseconds."""
         return self.body_bytes > LARGEST_SMALL_BODY and holds_much(self.request.body)

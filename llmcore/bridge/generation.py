@@ -30,7 +30,7 @@ from llmcore.bridge.service import Service, new_id
 from llmcore.bridge.state.call_states import KeptCalls
 from llmcore.bridge.translated_run import ResponsePlan, StoredResponse, TranslatedRun
 from llmcore.bridge.upstream_call import CallLimits
-from llmcore.client.large_requests import holds_much
+from llmcore.client.large_requests import holds_much, note_small
 from llmcore.fronts.anthropic_messages.compaction import loses_thread
 from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, forbidden, invalid
@@ -263,12 +263,17 @@ class Generation(Generic[Read]):
         *,
         large: bool,
     ) -> Read:
-        """Return the request that *request* amounts to; *large* ones are read in a thread."""
+        """Return the request that *request* amounts to; *large* ones are read in a thread.
+
+        Others are not large for their upstream either, whose requests hold about as much.
+        """
         upstream = chosen.upstream
         if self._service.call_states.are_none:  # calls need not be looked up
             upstream = changed(upstream, kept_state=None)
         step = partial(reading or self.front.read, request, upstream)
         read = (await self._service.run_in_thread_if(step, large=large)).unwrap()
+        if not large:
+            note_small(read.request)
         if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
             await anyio.lowlevel.checkpoint()
         return read

@@ -5,6 +5,7 @@ since one message can have a million parts.
 """
 
 import re
+import weakref
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
@@ -41,6 +42,9 @@ and written by C alone."""
 
 def is_large(request: LLMRequest) -> bool:
     """Return whether *request* has many messages, many values, or much text."""
+    known = _SMALL.get(id(request))
+    if known is not None and known() is request:
+        return False
     if len(request.messages) > LARGE_REQUEST_MESSAGES:
         return True
     form = request.response_format
@@ -56,13 +60,28 @@ def is_large(request: LLMRequest) -> bool:
     return bool(held) and holds_much(*held)
 
 
-def holds_much(*values: object) -> bool:
+def note_small(request: LLMRequest) -> None:
+    """Let `is_large` return False for *request*, of whose values a count is known.
+
+    To count them takes about as long as to read them.
+    """
+    key = id(request)
+    _SMALL[key] = weakref.ref(request, lambda _: _SMALL.pop(key, None))
+
+
+_SMALL: Final[dict[int, "weakref.ref[LLMRequest]"]] = {}
+"""Requests that are known not to be large, by their identities, for as long as they live."""
+
+
+def holds_much(*values: object) -> bool:  # noqa: PLR0912  calls would cost more than the loop
     """Return whether serialising *values* takes more than about five milliseconds.
 
     They are JSON values, messages and tools. Counting stops when the result is known.
     """
     members = chars = 0
+    most_members = LARGE_REQUEST_VALUES
     pending: list[Any] = [values]
+    add = pending.append
     for value in pending:  # which grows
         kind = type(value)
         inner: Collection[Any]
@@ -75,12 +94,16 @@ def holds_much(*values: object) -> bool:
             members += len(inner) + is_message  # as many as in JSON
         else:
             inner = _CONTENTS[kind](value) if kind in _CONTENTS else _of_subclass(value)
-        if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
+        if members > most_members or chars > _LARGE_CHARS:
             return True
         for item in inner:  # texts, which most values are, do not go the long way round
             kind = type(item)
             if kind is str:
-                text: str = item
+                text = item
+            elif kind is dict or kind is list:
+                if item:
+                    add(item)
+                continue
             elif kind is TextPart and not item.citations:
                 text = item.text
             elif kind is ToolResultPart and type(item.content) is str:
@@ -88,16 +111,17 @@ def holds_much(*values: object) -> bool:
             else:
                 if kind is bytes:
                     chars += len(item)
-                elif item and kind not in _SMALL:
-                    pending.append(item)
+                elif item and kind not in _SCALARS:
+                    add(item)
                 continue
-            chars += (size := len(text))
-            is_json = size > LARGE_REQUEST_VALUES and _MAY_BE_JSON.match(text)
-            members += text.count(",") if is_json else 0
-    return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
+            size = len(text)
+            chars += size
+            if size > most_members and _MAY_BE_JSON.match(text):
+                members += text.count(",")
+    return members > most_members or chars > _LARGE_CHARS
 
 
-_SMALL: Final = frozenset({type(None), bool, int, float})
+_SCALARS: Final = frozenset({type(None), bool, int, float})
 
 _CONTENTS: Final[Mapping[type, Callable[[Any], tuple[Any, ...]]]] = {
     Message: lambda message: (message.content,),

@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from llmcore.client import large_requests
 from llmcore.client.client import Client
-from llmcore.client.large_requests import LARGE_REQUEST_MESSAGES, LARGE_REQUEST_VALUES, is_large
+from llmcore.client.large_requests import (
+    LARGE_REQUEST_MESSAGES,
+    LARGE_REQUEST_VALUES,
+    is_large,
+    note_small,
+)
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.route import Route
 from llmcore.schema.content import (
@@ -111,6 +117,18 @@ def test_requests_with_many_messages_values_or_bytes_are_large(
 ) -> None:
     """Many messages, many values anywhere, or many characters or bytes."""
     assert is_large(request_) is expected
+
+
+def test_a_request_that_is_known_to_be_small_is_not_counted() -> None:
+    """A copy of it is, and it is not remembered beyond its life."""
+    long = user(*[TextPart("x")] * (LARGE_REQUEST_VALUES + 1))
+    before = len(large_requests._SMALL)
+
+    note_small(long)
+
+    assert (is_large(long), is_large(evolve(long))) == (False, True)
+    del long
+    assert len(large_requests._SMALL) == before
 
 
 @pytest.mark.anyio

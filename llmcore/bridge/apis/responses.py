@@ -256,7 +256,8 @@ class Responses(Generation[ReadResponsesRequest]):
         """
         large = call.is_large
         stored = await self._stored_context(call.body, call.caller, known, large=large)
-        large = large or holds_much(stored.previous and stored.previous.messages)
+        if stored.previous is not None:
+            large = large or holds_much(call.body, stored.previous.messages)
         read = partial(read_with_stored, stored=stored)
         return await self.read(call.request, chosen, read, large=large)
 

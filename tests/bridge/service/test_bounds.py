@@ -19,6 +19,7 @@ import pytest
 from attrs import evolve
 from uvicorn.server import ServerState
 
+from llmcore.bridge import api
 from llmcore.bridge.apis import responses as operations_module
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits
 from llmcore.bridge.health_check import HealthCheck
@@ -29,6 +30,7 @@ from llmcore.bridge.http.responses import diagnostic_codes
 from llmcore.bridge.service import Service
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.sqlite import SqliteResponseStore
+from llmcore.client import large_requests
 from llmcore.client.large_requests import LARGE_REQUEST_VALUES
 from llmcore.fronts.openai_responses import request as translate_module
 from llmcore.routes.route import Route
@@ -148,6 +150,28 @@ async def test_a_model_cannot_leave_its_place_in_a_path(
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
     assert upstream.received == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("store", [True, False])
+async def test_the_values_of_a_request_are_counted_once(
+    settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, store: bool
+) -> None:
+    """To count those of a large one takes as long as to read them."""
+    counted: list[object] = []
+
+    def count(*values: object) -> bool:
+        counted.extend(values)
+        return False
+
+    monkeypatch.setattr(api, "holds_much", count)
+    monkeypatch.setattr(large_requests, "holds_much", count)
+    long = "words " * 1000
+    async with asked(settings) as client:
+        answer = await client.post("/v1/responses", json={**ASK, "input": long, "store": store})
+
+    assert answer.status_code == 200
+    assert [json.dumps(value).count(long) for value in counted] == [1]
 
 
 def long_inputs() -> dict[str, dict[str, Any]]:
