@@ -32,6 +32,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import (
     JsonObject,
+    JsonValue,
     dumps,
     loads,
     loads_exact,
@@ -239,7 +240,14 @@ def text_part(text: str) -> TextPart:
 
 def function_call(call_id: str, name: str, arguments: Fields) -> ToolCallPart:
     """Return a call of a function, with a copy of its *arguments*."""
-    return _with_arguments(_CALL, call_id, name, plain_json(arguments, "arguments"), None)
+    return parsed_call(call_id, name, plain_json(arguments, "arguments"))
+
+
+def parsed_call(call_id: str, name: str, arguments: JsonValue) -> ToolCallPart:
+    """Return a call of a function with *arguments* that nothing else has."""
+    if type(arguments) is dict:  # nearly always
+        return _with_arguments(_CALL, call_id, name, arguments, None)
+    return ToolCallPart(call_id, name, arguments)
 
 
 def written_call(call_id: str, name: str, text: str) -> ToolCallPart:
@@ -261,6 +269,15 @@ def text_result(call_id: str, text: str, name: str | None) -> ToolResultPart:
 def message_of(role: Role, parts: Iterable[ContentPart], origin: Origin | None = None) -> Message:
     """Return a message of *parts*, each of which its role may have."""
     return _with_parts(_MESSAGES[role], tuple(parts), origin)
+
+
+def checked_message(role: Role, parts: tuple[ContentPart, ...]) -> Message:
+    """Return a message of *parts*; InvalidRequestError if its role may not have one of them."""
+    is_text = _ONLY_TEXT.issuperset(map(type, parts))
+    return message_of(role, parts) if is_text else Message(role, parts)
+
+
+_ONLY_TEXT: Final = frozenset({TextPart})
 
 
 def text_message(role: Role, text: str) -> Message:

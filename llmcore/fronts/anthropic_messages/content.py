@@ -24,6 +24,7 @@ from llmcore.fronts.reading import (
     remote,
     report_unknown,
     required,
+    text_part,
 )
 from llmcore.protocols.anthropic_messages.content import read_citation
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
@@ -198,7 +199,7 @@ def text_block(block: Block, path: str) -> TextPart:
     """Return a block of text with its citations, which keep their native form."""
     text, citations = required(block, "text", str, f"{path}."), objects(block.get("citations"))
     if not citations:
-        return TextPart(text)
+        return text_part(text)
     return TextPart(text, citations=tuple(map(read_citation, citations)))
 
 

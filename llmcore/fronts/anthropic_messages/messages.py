@@ -38,6 +38,7 @@ from llmcore.fronts.reading import (
     read,
     report_unknown,
     required,
+    text_message,
     text_result,
 )
 from llmcore.fronts.sealer import seal_in
@@ -137,6 +138,10 @@ class TurnReader:
 
     def _user(self, native: Fields, path: str) -> None:
         """Add a user's turn: tool results and other content, as separate messages in order."""
+        content = native.get("content")
+        if content and isinstance(content, str):
+            self._messages.append(text_message("user", content))
+            return
         parts: list[ContentPart] = []
         results: list[ToolResultPart] = []
         for block, place in content_blocks(native, path):
@@ -147,7 +152,7 @@ class TurnReader:
                 self._flush("tool", results)
                 parts += self._content.read_block(block, place)
         self._flush("tool", results)
-        if parts or not native.get("content"):
+        if parts or not content:
             self._messages.append(message_of("user", parts))
 
     def _flush(self, role: Any, parts: list[Any]) -> None:

@@ -32,6 +32,7 @@ from llmcore.fronts.reading import (
     AnsweredCalls,
     Fields,
     cache_ttl_of,
+    checked_message,
     marked_at_end,
     message_of,
     own_file,
@@ -158,7 +159,8 @@ class MessageReader:
         for number, part in enumerate(content):
             if type(part) is not TextPart:
                 self._check_file(part, f"{path}.content[{number}]")
-        return Message(role, content, name=str_or_none(native.get("name")))
+        name = str_or_none(native.get("name"))
+        return checked_message(role, content) if name is None else Message(role, content, name=name)
 
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
         here = self._diagnostics.at(f"{path}.content")

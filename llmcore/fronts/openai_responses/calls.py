@@ -15,7 +15,7 @@ from typing import Any, Final
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_responses.content import read_output
 from llmcore.fronts.policy import RegisteredTool
-from llmcore.fronts.reading import marked_at_end
+from llmcore.fronts.reading import marked_at_end, parsed_call, text_result
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.calls import is_client_run
@@ -214,7 +214,10 @@ def call_part(
     if kind == "custom" and as_is:
         text = str(item.get("input") or "")
         return ToolCallPart(call_id, upstream, text, kind="custom", provider_metadata=metadata)
-    return ToolCallPart(call_id, upstream, _arguments(item, kind), provider_metadata=metadata)
+    arguments = _arguments(item, kind)
+    if kind == "function" and not metadata:
+        return parsed_call(call_id, upstream, arguments)
+    return ToolCallPart(call_id, upstream, arguments, provider_metadata=metadata)
 
 
 def native_call(item: Mapping[str, Any]) -> ToolCallPart | None:
@@ -333,13 +336,18 @@ def result_part(
     if checks and protocol_id != PROTOCOL_ID:
         why = "the upstream has no safety checks"
         diagnostics.at("acknowledged_safety_checks").unsupported(why)
+    failed, kind = _failed(item), call.kind if call else "function"
+    call_id, name = (call.id, call.name) if call else (call_id, None)
     whole_tools = {"tools": objects(item.get("tools"))}
+    content = whole_tools if native and is_search else _content(item, protocol_id, diagnostics)
+    if isinstance(content, str) and kind == "function" and not failed and not checks:
+        return text_result(call_id, content, name)
     part = ToolResultPart(
-        call.id if call else call_id,
-        whole_tools if native and is_search else _content(item, protocol_id, diagnostics),
-        name=call.name if call else None,
-        is_error=_failed(item),
-        kind=call.kind if call else "function",
+        call_id,
+        content,
+        name=name,
+        is_error=failed,
+        kind=kind,
         provider_metadata={METADATA_KEY: {"acknowledged_safety_checks": checks}} if checks else {},
     )
     return marked_at_end(part)

@@ -18,7 +18,7 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
-from llmcore.fronts.reading import decoded, read, remote, report_unknown, with_mark
+from llmcore.fronts.reading import decoded, read, remote, report_unknown, text_part, with_mark
 from llmcore.protocols.media import is_text_type, media_type_of
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
@@ -61,7 +61,7 @@ def read_content(
     an upstream of *protocol_id* does not have, go to *diagnostics*.
     """
     if isinstance(content, str):
-        return (TextPart(content),)
+        return (text_part(content),)
     if content is None:
         return ()
     if not isinstance(content, list):
@@ -154,7 +154,7 @@ def read_part(part: object, diagnostics: Diagnostics) -> ContentPart:
 def _text(native: Mapping[str, Any]) -> TextPart:
     text, annotations = str(native.get("text") or ""), objects(native.get("annotations"))
     if not annotations:
-        return TextPart(text)
+        return text_part(text)
     citations = tuple(
         Citation(
             url=str_or_none(annotation.get("url")),
@@ -219,7 +219,7 @@ _NATIVE: Final[Mapping[str, frozenset[str]]] = {
 """Annotations by type, with their required fields; some servers leave fields out."""
 
 
-def text_part(
+def output_text(
     text: str, annotations: Iterable[Any] = (), logprobs: Iterable[Any] = ()
 ) -> dict[str, Any]:
     """Return a part of a message's content."""

@@ -26,9 +26,9 @@ from llmcore.fronts.openai_responses.content import (
     annotations_of,
     delta_logprobs,
     logprobs_of,
+    output_text,
     read_part,
     refusal_part,
-    text_part,
 )
 from llmcore.fronts.openai_responses.events import EventWriter
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -91,7 +91,7 @@ class MessageItem:
     def start(self, start: TextStart) -> None:
         """Begin a part."""
         self._refusal = start.refusal
-        part = refusal_part("") if start.refusal else text_part("")
+        part = refusal_part("") if start.refusal else output_text("")
         self._writer.write("response.content_part.added", **self._place(), part=part)
 
     def delta(self, event: TextDelta) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class MessageItem:
         self._writer.write(
             "response.output_text.done", **place, text=event.text, logprobs=delta_logprobs(tokens)
         )
-        return text_part(event.text, annotations, logprobs_of(tokens))
+        return output_text(event.text, annotations, logprobs_of(tokens))
 
     def close(self, status: str) -> None:
         """End the message."""

@@ -39,7 +39,13 @@ from llmcore.fronts.openai_responses.state import (
     is_reference,
     repeated_items,
 )
-from llmcore.fronts.reading import AnsweredCalls, message_of, own_file, report_unknown
+from llmcore.fronts.reading import (
+    AnsweredCalls,
+    checked_message,
+    message_of,
+    own_file,
+    report_unknown,
+)
 from llmcore.fronts.sealer import PREFIX
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
@@ -312,7 +318,7 @@ class InputReader:
                 self._run.add(part)
         elif isinstance(role, str) and role in _ROLES:
             self._end_run()
-            self._messages.append(Message(_ROLES[role], content))
+            self._messages.append(checked_message(_ROLES[role], content))
         else:
             words = "user, assistant, system or developer"
             raise invalid(f"{path}: the role {role!r} is not {words}.", f"{path}.role")
@@ -413,7 +419,7 @@ class InputReader:
                 ]
                 parts = []
         if parts:
-            self._messages.append(Message("assistant", tuple(parts), origin=origin))
+            self._messages.append(message_of("assistant", parts, origin))
             self._remember(parts)
 
     def _without_last_reasoning(self, echoes: Sequence[Echo]) -> Sequence[Echo]:
