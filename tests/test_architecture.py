@@ -130,7 +130,6 @@ VENDORS = ("anthropic", "openai", "gemini", "google", "bedrock", "mistral", "oll
 
 SMALL_FOR_A_REASON = {
     "llmcore/__main__.py": "what `python -m llmcore` runs",
-    "llmcore/client/cost.py": "the client and its middleware both stand on it",
     "llmcore/client/middleware/clock.py": "what tests of middleware replace",
     "llmcore/generation/generate.py": "the function that most users look for first",
     "llmcore/version.py": "the build backend and the library both read it",

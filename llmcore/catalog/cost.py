@@ -41,8 +41,18 @@ def cost_of(
     that of *usage*.
     """
     stated = stated_cost(usage)
-    if stated is not None:
-        return stated
+    return _listed(provider, model, usage, service_tier, at, models) if stated is None else stated
+
+
+def _listed(
+    provider: str,
+    model: str,
+    usage: Usage,
+    service_tier: str | None,
+    at: datetime | None,
+    models: Sequence[ModelInfo],
+) -> float | None:
+    """Return the cost of *usage* at list prices, or None where it is unknown."""
     known = get_model_info(model, provider, models=models)
     if known is None or known.prices is None:
         return 0.0 if provider == _EMBEDDED else _cost_of_embedding(provider, model, usage)
@@ -123,7 +133,7 @@ def cost_of_usage(
             return None  # a surcharge that the catalog does not have
         tier = tier or _tier(metadata)
     for name in dict.fromkeys(filter(None, names)):
-        cost = cost_of(provider, name, usage, service_tier=tier, at=at, models=models)
+        cost = _listed(provider, name, usage, tier, at, models)
         if cost is not None:
             return cost
     return None

@@ -28,10 +28,17 @@ def get_model_info(
     `list_models`: its maker's, if that is a provider. A short name such as `sonnet` is the newest
     model of its family. *models*, your own, go before those of the catalog.
     """
-    provider = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
+    if provider is not None:
+        provider = PROVIDER_ALIASES.get(provider, provider)
     for model in models:
         if provider in (None, model.provider) and model_id in (model.id, *model.aliases):
             return model
+    return _known(model_id, provider)
+
+
+@lru_cache(maxsize=4096)
+def _known(model_id: str, provider: str | None) -> ModelInfo | None:
+    """Return the model of the catalog, which each call looks up for its cost."""
     number = _find(model_id, provider) if provider is not None else _find_anywhere(model_id)
     return newest_of_family(model_id, provider) if number is None else model_at(number)
 

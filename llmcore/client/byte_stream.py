@@ -6,7 +6,7 @@ from typing import Self
 import anyio
 
 from llmcore.client.call import redact_error
-from llmcore.client.loop_task import new_scope
+from llmcore.client.loop_task import current_time, new_scope
 from llmcore.client.transport import Exchange
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
@@ -81,7 +81,7 @@ class ByteStream:
 
     async def _next_chunk(self) -> bytes:
         """Return the next piece; RequestTimeoutError if it takes too long, or all of them do."""
-        now, idle = anyio.current_time(), self._limits.idle
+        now, idle = current_time(), self._limits.idle
         next_end = math.inf if idle is None else now + idle
         if now < self._end:
             with new_scope(min(next_end, self._end)):

@@ -27,7 +27,7 @@ import anyio
 import msgspec
 from attrs import define
 
-from llmcore.client.loop_task import new_scope
+from llmcore.client.loop_task import current_time, new_scope
 from llmcore.client.transport import Chunks, Exchange, Transport
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import error_from_response
@@ -222,7 +222,7 @@ class Call:
         if not self._begun:
             self._begin()
         # Reads that never wait are never cancelled.
-        elif self._end < math.inf and anyio.current_time() >= self._end:
+        elif self._end < math.inf and current_time() >= self._end:
             return None
         self._scope = new_scope(min(self._end, self._next_event))
         try:
@@ -235,7 +235,7 @@ class Call:
     def _begin(self) -> None:
         """Set the limits of the whole call and of its first event, which begin now."""
         self._begun = True
-        started, limits = anyio.current_time(), self._timeouts
+        started, limits = current_time(), self._timeouts
         first = limits.first_event
         self._end = started + limits.shortest("total", "step")[1]
         self._next_event = math.inf if first is None else started + first
@@ -330,10 +330,10 @@ class Call:
 
     def _await_event(self, limit: float | None) -> None:
         self._last_event = time.monotonic()
-        self._next_event = math.inf if limit is None else anyio.current_time() + limit
+        self._next_event = math.inf if limit is None else current_time() + limit
 
     def _timed_out(self) -> RequestTimeoutError:
-        if self._end <= max(self._next_event, anyio.current_time()):
+        if self._end <= max(self._next_event, current_time()):
             name, _ = self._timeouts.shortest("total", "step")
         else:
             name = self._waiting_for

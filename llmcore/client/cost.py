@@ -1,10 +1,11 @@
 """Sets the cost of complete responses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, copying
 from llmcore.schema.response import LLMResponse
 
 if TYPE_CHECKING:  # a data file is behind it
@@ -18,6 +19,14 @@ def _is_cached(response: LLMResponse) -> bool:
     return any(note.code == FROM_CACHE for note in response.diagnostics)
 
 
+@cache
+def _price() -> Callable[..., float | None]:
+    """Return `response_cost`, as an import statement in each call takes longer than the rest."""
+    from llmcore.catalog.cost import response_cost  # a data file is behind it
+
+    return response_cost
+
+
 def with_cost(
     response: LLMResponse, models: "Sequence[ModelInfo]" = (), requested: str = ""
 ) -> LLMResponse:
@@ -28,9 +37,10 @@ def with_cost(
     """
     if response.cost is not None:
         return response
-    if _is_cached(response):
+    if response.diagnostics and _is_cached(response):
         return changed(response, cost=0.0)
-    from llmcore.catalog.cost import response_cost  # a data file is behind it
+    cost = _price()(response, requested=requested, at=datetime.now(UTC), models=models)
+    return response if cost is None else _with_cost(response, cost)
 
-    cost = response_cost(response, requested=requested, at=datetime.now(UTC), models=models)
-    return response if cost is None else changed(response, cost=cost)
+
+_with_cost: Final = copying(LLMResponse, "cost")

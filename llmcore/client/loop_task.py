@@ -6,6 +6,7 @@ that starts one must stop it.
 """
 
 import math
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
@@ -185,15 +186,31 @@ class SideTasks:
             scope.cancel()
 
 
+def _running_on_asyncio() -> Any:
+    """Return asyncio's running event loop; None on trio, also where that is a guest of asyncio.
+
+    It takes a quarter of the time of `sniffio.current_async_library`.
+    """
+    asyncio = sys.modules.get("asyncio")  # which trio does not need
+    named = sniffio.thread_local.name or sniffio.current_async_library_cvar.get()
+    if asyncio is None or named not in (None, "asyncio"):
+        return None
+    return asyncio._get_running_loop()  # noqa: SLF001  (public, and does not raise)
+
+
 def running_loop() -> Any:
     """Return the running event loop, or trio's token for it."""
-    if sniffio.current_async_library() == "trio":
-        import trio
+    if (loop := _running_on_asyncio()) is not None:
+        return loop
+    import trio
 
-        return trio.lowlevel.current_trio_token()
-    import asyncio
+    return trio.lowlevel.current_trio_token()
 
-    return asyncio.get_running_loop()
+
+def current_time() -> float:
+    """Return `anyio.current_time()`, on asyncio in a third of the time."""
+    loop = _running_on_asyncio()
+    return anyio.current_time() if loop is None else loop.time()
 
 
 def loop_caller() -> Callable[[Callable[[], object]], object]:
@@ -212,10 +229,10 @@ def new_scope(deadline: float = math.inf, *, shield: bool = False) -> anyio.Canc
 
     AnyIO looks its backend up for each scope, and runs the constructor of the scope twice.
     """
-    return _scope_class(sniffio.current_async_library())(deadline=deadline, shield=shield)
+    return _scope_class(_running_on_asyncio() is not None)(deadline=deadline, shield=shield)
 
 
 @cache
-def _scope_class(_library: str) -> type[anyio.CancelScope]:
-    """Return the class of the scopes of the running event loop, which is one of *_library*."""
+def _scope_class(_on_asyncio: bool) -> type[anyio.CancelScope]:
+    """Return the class of the scopes of the running event loop."""
     return type(anyio.CancelScope())

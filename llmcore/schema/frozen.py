@@ -7,7 +7,8 @@
 *To make a value*: attrs sets each field of a frozen value by a call with the field's name, which
 takes ten times as long as an assignment. Here the constructor begins with `__class__` set to the
 thawed class of `changed`, which has the same layout, assigns the fields, and ends with `__class__`
-set back.
+set back. Hooks of attrs do this for the first values of a class. Then its constructor is compiled
+again, with both assignments in the place of the calls of the hooks.
 
 *To make a class*: attrs writes and compiles methods that compare, hash and print each class, which
 takes a third of the time of an import. Here all classes share those of `display`; values print
@@ -16,8 +17,10 @@ without their defaults and hash with JSON in them.
 Fields, checks, converters and hooks are those of attrs, and so is the error of an assignment.
 """
 
+import inspect
+import linecache
 from collections.abc import Callable, Mapping
-from inspect import get_annotations
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -30,7 +33,9 @@ __all__ = ["frozen"]
 
 _FEWEST: Final = 3
 """With fewer fields, the two changes of the class cost more than they save."""
-_set: Final = object.__setattr__
+_FIRST: Final = 200
+"""So many values of a class are made before its constructor is compiled again."""
+_set_class: Final = object.__dict__["__class__"].__set__
 
 if TYPE_CHECKING:
     from attrs import frozen  # so that type checkers know the fields
@@ -49,13 +54,13 @@ else:
             for name, method in methods.items()
         }
         settings |= dict.fromkeys(_SHARED, False)
-        if len(get_annotations(kind)) < _FEWEST and not any(map(attrs.has, kind.__bases__)):
+        if len(inspect.get_annotations(kind)) < _FEWEST and not any(map(attrs.has, kind.__bases__)):
             return _with(shared, attrs.frozen(kind, **settings))
         kind.__attrs_pre_init__ = _thaw
         kind.__attrs_post_init__ = _after(getattr(kind, "__attrs_post_init__", _freeze))
         made = _with(shared, attrs.define(kind, on_setattr=attrs.setters.NO_OP, **settings))
         made.__setattr__ = made.__delattr__ = _refuse
-        _THAWED[made] = None
+        _KINDS[made] = _Kind()
         return made
 
 
@@ -69,16 +74,37 @@ _SHARED = {
     "eq": {"__eq__": equal, "__hash__": hashed},
     "repr": {"__repr__": short_repr, "__rich_repr__": rich_repr},
 }
-_THAWED: dict[type, type | None] = {}
-"""For each frozen class its thawed one, which is made with the first value."""
+
+
+class _Kind:
+    """The thawed class of a frozen one, and how often its constructor may still run as it is."""
+
+    __slots__ = ("left", "thawed")
+
+    def __init__(self) -> None:
+        self.thawed: type | None = None
+        """Its thawed class, which is made with the first value."""
+        self.left = _FIRST
+        """How many values its constructor makes before it is compiled again."""
+
+
+_KINDS: dict[type, _Kind] = {}
 _FROZEN: dict[type, type] = {}
 """For each thawed class its frozen one."""
+_HOOKS: dict[Callable[[Any], None], Callable[[Any], None]] = {}
+"""For each hook that first freezes the value, the hook of the class."""
 
 
 def _thaw(value: object) -> None:
     kind = type(value)
-    if kind in _THAWED:  # not a subclass that attrs itself has frozen
-        _set(value, "__class__", _THAWED[kind] or _thawed_class(kind))
+    known = _KINDS.get(kind)
+    if known is None:  # a subclass that attrs itself has frozen
+        return
+    thawed_kind = known.thawed or _thawed_class(kind, known)
+    left = known.left = known.left - 1
+    if left == 0:
+        _compile_again(kind, thawed_kind)
+    _set_class(value, thawed_kind)
 
 
 def _freeze(value: Any) -> None:
@@ -96,13 +122,42 @@ def _after(hook: Callable[[Any], None]) -> Callable[[Any], None]:
         _freeze(value)
         hook(value)
 
+    _HOOKS[freeze] = _HOOKS.get(hook, hook)
     return freeze
 
 
-def _thawed_class(kind: type) -> type:
+def _thawed_class(kind: type, known: _Kind) -> type:
     made: Any = thawed(kind)
-    _THAWED[kind], _FROZEN[made] = made, kind
+    known.thawed, _FROZEN[made] = made, kind
     return made  # type: ignore[no-any-return]
+
+
+# -- constructors without calls of hooks
+
+_BEGIN: Final = "    self.__attrs_pre_init__()\n"
+_END: Final = "    self.__attrs_post_init__()\n"
+_THAW: Final = "    if __type(self) is __kind: __set_class(self, __thawed)\n"
+_FREEZE: Final = "    if __type(self) is __thawed: self.__class__ = __kind\n"
+
+
+def _compile_again(kind: Any, thawed_kind: type) -> None:
+    """Compile the constructor that attrs wrote for *kind*, with both changes of the class in it.
+
+    It stays the same function, which decorators may hold. One that attrs wrote in a form that is
+    not known here stays as it is.
+    """
+    made: FunctionType = inspect.unwrap(kind.__init__)
+    source = "".join(linecache.getlines(made.__code__.co_filename))
+    if source.count(_BEGIN) != 1 or not source.endswith(_END):
+        return
+    hook = _HOOKS.get(kind.__attrs_post_init__)
+    end = _FREEZE if hook is None else f"{_FREEZE[:-1]}\n    __hook(self)\n"
+    source = source.replace(_BEGIN, _THAW).replace(_END, end)
+    module = compile(source, made.__code__.co_filename, "exec", dont_inherit=True)
+    made.__globals__.update(
+        __type=type, __kind=kind, __thawed=thawed_kind, __set_class=_set_class, __hook=hook
+    )
+    made.__code__ = next(code for code in module.co_consts if isinstance(code, CodeType))
 
 
 def _refuse(_value: object, *_item: object) -> None:

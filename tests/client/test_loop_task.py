@@ -8,8 +8,16 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.lowlevel
 import pytest
+import trio
 
-from llmcore.client.loop_task import ContextTask, SideTasks, new_scope, uncancelled
+from llmcore.client.loop_task import (
+    ContextTask,
+    SideTasks,
+    current_time,
+    new_scope,
+    running_loop,
+    uncancelled,
+)
 
 
 @pytest.mark.anyio
@@ -28,6 +36,34 @@ async def test_a_new_scope_ends_at_its_deadline() -> None:
         await anyio.sleep_forever()
 
     assert scope.cancelled_caught
+
+
+@pytest.mark.anyio
+async def test_the_time_is_that_of_the_running_loop() -> None:
+    """Limits are compared with the deadlines of AnyIO's scopes."""
+    before = anyio.current_time()
+
+    assert before <= current_time() <= anyio.current_time()
+
+
+def test_a_task_of_trio_as_a_guest_of_asyncio_has_the_scope_of_trio() -> None:
+    """The loop of asyncio runs there too, in the same thread."""
+
+    async def in_trio() -> bool:
+        token: object = trio.lowlevel.current_trio_token()
+        return type(new_scope()) is type(anyio.CancelScope()) and running_loop() is token
+
+    async def host() -> bool:
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[bool] = loop.create_future()
+        trio.lowlevel.start_guest_run(
+            in_trio,
+            run_sync_soon_threadsafe=loop.call_soon_threadsafe,
+            done_callback=lambda outcome: result.set_result(outcome.unwrap()),
+        )
+        return await result
+
+    assert asyncio.run(host())
 
 
 @pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from attrs import evolve, field
 from attrs.exceptions import FrozenInstanceError
 
-from llmcore.schema.frozen import frozen
+from llmcore.schema.frozen import _FIRST, frozen
 
 
 def _listed(values: Any) -> tuple[int, ...]:
@@ -60,6 +61,19 @@ MAKES: tuple[Callable[[], Any], ...] = (
 )
 
 
+@pytest.fixture(params=("first", "later"), autouse=True)
+def _values_before(request: pytest.FixtureRequest) -> None:
+    """Run each test with the first values of its classes, and with later ones.
+
+    After many values, the constructor of a class is another one.
+    """
+    if request.param == "later":
+        makes: tuple[Callable[[], Any], ...] = (*MAKES, lambda: _ByIdentity(1, 2, 3))
+        for make in makes:
+            for _ in range(_FIRST):
+                make()
+
+
 @pytest.mark.parametrize("make", MAKES)
 def test_values_are_equal_hashed_copied_and_pickled_by_their_fields(
     make: Callable[[], Any],
@@ -96,6 +110,20 @@ def test_converters_validators_and_hooks_run() -> None:
         _Checked(a=-1)
     with pytest.raises(TypeError):
         _Plain()  # type: ignore[call-arg]
+
+
+def test_the_constructor_of_a_class_with_many_values_calls_no_hook_of_attrs() -> None:
+    """It is the function that attrs made, with the same signature, and a subclass has its own."""
+    made, signature = _Checked.__init__, inspect.signature(_Checked)
+    for _ in range(_FIRST):
+        _Checked(a=1)
+
+    assert made is _Checked.__init__
+    assert not {"__attrs_pre_init__", "__attrs_post_init__"} & {*made.__code__.co_names}
+    assert inspect.signature(_Checked) == signature
+    assert "__attrs_pre_init__" in _OfAttrs.__init__.__code__.co_names
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'a'"):
+        _Checked()  # type: ignore[call-arg]
 
 
 def test_without_equality_values_are_told_apart_by_identity() -> None:
