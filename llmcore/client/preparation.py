@@ -12,7 +12,7 @@ from llmcore.client.accounts import with_checked_accounts
 from llmcore.client.call import RoutedRequest
 from llmcore.client.counting import with_overflow_note
 from llmcore.client.credentials import Credentials
-from llmcore.client.large_requests import is_large, run_in_thread_if
+from llmcore.client.large_requests import is_large
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.transport_selection import Transports
 from llmcore.protocols.failures.errors import rejected_field
@@ -86,10 +86,11 @@ class Preparation:
             model,
             streaming=pending.streaming,
             context=context,
-            rejected=self._rejected.get(_server(route), frozenset()),
+            rejected=self._rejected.get(_server(route), frozenset()) if self._rejected else (),
             models=pending.models,
         )
-        prepared = await run_in_thread_if(step, large=is_large(pending.request))
+        large = is_large(pending.request)
+        prepared = await anyio.to_thread.run_sync(step) if large else step()
         if cursor is not None:
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
         if isinstance(prepared, Failure):

@@ -329,6 +329,8 @@ _with_content: Final = copying(Message, "content", "provider_metadata")
 
 def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:
     """Return both merged by provider; fields of *second* replace those of *first*."""
+    if not (first or second):
+        return {}
     return {
         provider: {**first.get(provider, {}), **second.get(provider, {})}
         for provider in (*first, *second)

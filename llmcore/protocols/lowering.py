@@ -19,7 +19,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, NativeObject, text_or_json, without
+from llmcore.schema.json import JsonObject, NativeObject, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.options import GenerationOptions, ReasoningEffort, ServiceTier, merge_json
 from llmcore.schema.request import LLMRequest
@@ -127,8 +127,13 @@ def note_continue_message(diagnostics: Diagnostics) -> None:
 
 def with_stream_options(body: JsonObject, options: JsonObject, *, stream: bool) -> dict[str, Any]:
     """Return *body* with the native *options* of the caller, but for whether to *stream*."""
-    merged = {**merge_json(body, options), "stream": True}
-    return merged if stream else without(merged, "stream", "stream_options")
+    merged = {**(merge_json(body, options) if options else body)}
+    if stream:
+        merged["stream"] = True
+    else:
+        merged.pop("stream", None)
+        merged.pop("stream_options", None)
+    return merged
 
 
 # -- service tiers

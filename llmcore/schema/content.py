@@ -17,6 +17,7 @@ from typing import (
 from attrs import evolve, field, validators
 
 from llmcore.schema import json
+from llmcore.schema.changed import copying
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import Hinted, shown_kind, with_call_hints
@@ -428,6 +429,8 @@ PartInput: TypeAlias = Union[str, ContentPart, Sequence[Union[str, ContentPart]]
 
 PARTS: Final[tuple[type[ContentPart], ...]] = get_args(ContentPart)
 """The classes of `ContentPart`."""
+_NO_TEXT: Final = TextPart("")
+_text: Final = copying(TextPart, "text", "provider_metadata")
 
 
 def parts_of(values: Iterable[PartInput], *, levels: int = MAX_DEPTH) -> tuple[ContentPart, ...]:
@@ -440,7 +443,7 @@ def parts_of(values: Iterable[PartInput], *, levels: int = MAX_DEPTH) -> tuple[C
     parts: list[ContentPart] = []
     for value in values:
         if isinstance(value, str):
-            parts.append(TextPart(value))
+            parts.append(_text(_NO_TEXT, value, {}))
         elif isinstance(value, PARTS):
             parts.append(value)
         elif isinstance(value, Sequence) and not isinstance(value, bytes):

@@ -1,10 +1,11 @@
 """Messages: a role and its content."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, Union, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, Union, cast, get_args
 
 from attrs import field
 
+from llmcore.schema.changed import copying
 from llmcore.schema.chat_form import content_of
 from llmcore.schema.content import (
     PARTS,
@@ -128,17 +129,24 @@ class Message(metaclass=Hinted):
     @classmethod
     def system(cls, *content: PartInput) -> Self:
         """Build a message with the application's instructions."""
-        return cls("system", parts_of(content))
+        return cls._of_parts("system", content)
 
     @classmethod
     def developer(cls, *content: PartInput) -> Self:
         """Build a message with instructions that rank below the system's."""
-        return cls("developer", parts_of(content))
+        return cls._of_parts("developer", content)
 
     @classmethod
     def user(cls, *content: PartInput, name: str | None = None) -> Self:
         """Build the user's message: text, images, audio, documents."""
-        return cls("user", parts_of(content), name=name)
+        return cls._of_parts("user", content, name)
+
+    @classmethod
+    def _of_parts(cls, role: Role, content: Sequence[PartInput], name: str | None = None) -> Self:
+        parts = parts_of(content)
+        if cls is Message and _OF_ANY_ROLE.issuperset(map(type, parts)):  # nothing is left to check
+            return cast("Self", _made(_EMPTY, role, parts, name, {}))
+        return cls(role, parts, name=name)
 
     @classmethod
     def assistant(cls, *content: PartInput, origin: Origin | None = None) -> Self:
@@ -188,6 +196,9 @@ class Message(metaclass=Hinted):
             if isinstance(part, ToolCallPart) and not part.provider_executed
         )
 
+
+_EMPTY: Final = Message("user", ())
+_made: Final = copying(Message, "role", "content", "name", "provider_metadata")
 
 MessageInput: TypeAlias = Union[Message, Mapping[str, Any]]
 """A message, or a dict in the form of Chat Completions."""

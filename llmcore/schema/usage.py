@@ -106,21 +106,15 @@ class Usage:
             total_tokens = None if output_tokens is not None else total_tokens
         if total_tokens is None and input_tokens is not None and output_tokens is not None:
             total_tokens = input_tokens + output_tokens
-        counts: dict[str, Any] = {
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "total_tokens": total_tokens,
-            "uncached_input_tokens": None if input_tokens is None else input_tokens - cached,
-            "cache_read_tokens": read,
-            "cache_write_tokens": write,
-            "cache_write_1h_tokens": write_1h,
-            "audio_input_tokens": audio,
-            "reasoning_tokens": reasoning_tokens,
-            "cost_usd": cost_usd,
-            "service_tier": service_tier,
-            "raw": raw,
-        }
-        return _known(_UNKNOWN, *counts.values()) if cls is Usage else changed(cls(), **counts)
+        uncached = None if input_tokens is None else input_tokens - cached
+        counts: tuple[Any, ...] = (
+            *(input_tokens, output_tokens, total_tokens, uncached),
+            *(read, write, write_1h, audio),
+            *(reasoning_tokens, cost_usd, service_tier, raw),
+        )
+        if cls is Usage:
+            return _known(_UNKNOWN, *counts)  # type: ignore[no-any-return]
+        return changed(cls(), **dict(zip(_OF_MAKE, counts, strict=True)))
 
     def _repr_html_(self) -> str:
         """Return a table of what is known, for notebooks."""
@@ -162,12 +156,12 @@ class Usage:
 
 
 _UNKNOWN: Final = Usage()
-_known: Any = copying(
-    Usage,
+_OF_MAKE: Final = (
     *("input_tokens", "output_tokens", "total_tokens", "uncached_input_tokens"),
     *("cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens", "audio_input_tokens"),
     *("reasoning_tokens", "cost_usd", "service_tier", "raw"),
 )
+_known: Any = copying(Usage, *_OF_MAKE)
 """A `Usage` with the counts of `make`, in its order."""
 
 

@@ -6,7 +6,8 @@ other servers take instead, their documents, named in the dialects and beside th
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Final, cast
+from operator import attrgetter
+from typing import Any, Final, cast
 
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
 from llmcore.protocols.forced_format import (
@@ -25,7 +26,7 @@ from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import NativeObject, present, without
-from llmcore.schema.options import ReasoningOptions, ResponseFormat
+from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
@@ -114,12 +115,15 @@ def lower_response_format(
 # -- parameters
 
 
+_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*PARAMETERS)
+
+
 def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
     limit = dialect.limit_field(request.model_id)
-    renamed = {"max_tokens": limit, "seed": dialect.seed_field}
-    fields = {renamed.get(name, n): getattr(options, name) for name, n in PARAMETERS.items()}
+    names = {**PARAMETERS, "max_tokens": limit, "seed": dialect.seed_field}
+    fields = dict(zip(names.values(), _read_options(options), strict=True))
     if options.max_tokens is None:
         fields[limit] = dialect.default_max_tokens
     fields["stop"] = list(options.stop) or None
@@ -167,6 +171,8 @@ def _supported(
         rejected |= {"stop"}
     if body.get("temperature") == 1:
         rejected -= {"temperature"}  # the one value that every model takes
+    if rejected.isdisjoint(body):
+        return body
     for name in body:
         if name in rejected:
             why = f"{request.model_id} does not take {name}"

@@ -4,8 +4,10 @@ Source: https://developers.openai.com/api/reference/resources/responses/methods/
 November 2026.
 """
 
+from collections.abc import Callable
 from itertools import chain
-from typing import Final, cast
+from operator import attrgetter
+from typing import Any, Final, cast
 
 from attrs import evolve
 
@@ -36,7 +38,7 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, NativeObject, present, without
-from llmcore.schema.options import ResponseFormat
+from llmcore.schema.options import GenerationOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
@@ -217,12 +219,14 @@ _STORED: Final = frozenset({"conversation", "previous_response_id"})
 # -- parameters
 
 
+_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*PARAMETERS)
+
+
 def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
     note_missing(options, MISSING_PARAMETERS, diagnostics, "the Responses API")
-    fields = {native: getattr(options, name) for name, native in PARAMETERS.items()}
-    return present(fields)
+    return present(dict(zip(PARAMETERS.values(), _read_options(options), strict=True)))
 
 
 def lower_caching(
