@@ -377,7 +377,7 @@ async def _reaches_end(chunks: Chunks) -> bool:
         at_end = getattr(chunks, "at_end", None)
         if at_end is not None and at_end():  # a time limit costs more than the read
             return await anext(chunks, None) is None
-        with anyio.move_on_after(_LINGERING_SECONDS):
+        with new_scope(current_time() + _LINGERING_SECONDS):
             while left > 0:
                 if (chunk := await anext(chunks, None)) is None:
                     return True

@@ -19,9 +19,10 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
+
 from llmcore.schema.content import CacheTtl, ContentPart, ToolResultPart, cache_ttl
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty
 from llmcore.schema.request import LLMRequest
 
@@ -33,8 +34,7 @@ Position: TypeAlias = tuple[int, int, int]
 """Index of the section in `SECTIONS`, of the item in it, and of the block in a message."""
 
 
-@frozen
-class CacheCandidate:
+class CacheCandidate(msgspec.Struct, frozen=True):
     """A tool, a text or a block: a place where a breakpoint may be."""
 
     position: Position
@@ -51,8 +51,7 @@ class CacheCandidate:
         return SECTIONS[self.position[0]]
 
 
-@frozen(kw_only=True)
-class CacheLimits:
+class CacheLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The breakpoints that an API and its model accept."""
 
     slots: int

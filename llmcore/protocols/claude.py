@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
+
 from llmcore.protocols.lowering import CONTINUE_TEXT, accepted_effort, note_continue_message
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
@@ -158,8 +160,7 @@ _THINKING_SHARE: Final = 0.8
 response."""
 
 
-@frozen(kw_only=True)
-class Thinking:
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of thinking, in Claude's own fields."""
 
     thinking: JsonObject | None = None

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, Final, cast
 
 from attrs import evolve
+from msgspec.structs import replace
 
 from llmcore.protocols.anthropic_messages.caching import place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
@@ -329,17 +330,17 @@ def lower_reasoning(
     lowered = lower_thinking(request.reasoning, limit, rules, diagnostics)
     native = options.get("thinking")
     if "thinking" in options and native is None:  # effort alone: nothing excludes sampling
-        return evolve(lowered, thinking=None)
+        return replace(lowered, thinking=None)
     if not isinstance(native, Mapping) or not isinstance(native.get("type"), str):
         return lowered
     budget = native.get("budget_tokens")
     if not has_budget(native):
-        return evolve(lowered, thinking=native)
+        return replace(lowered, thinking=native)
     if not isinstance(budget, int):
         return lowered
     if limit is None:
-        lowered = evolve(lowered, max_tokens=max(lowered.max_tokens, budget + DEFAULT_MAX_TOKENS))
-    return evolve(lowered, thinking=native)
+        lowered = replace(lowered, max_tokens=max(lowered.max_tokens, budget + DEFAULT_MAX_TOKENS))
+    return replace(lowered, thinking=native)
 
 
 def without_excluded_thinking(

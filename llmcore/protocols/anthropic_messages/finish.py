@@ -172,6 +172,8 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     facts = present(document, but=NOT_OF_MESSAGE)
     facts |= {name: native[name] for name in _OF_USAGE if native.get(name) is not None}
     kinds = {block["type"] for block in content}
+    stated = merge_usage(None, native)
+    usage = map_usage(stated)
     return skimmed(
         PROTOCOL_ID,
         request,
@@ -181,10 +183,10 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         reason=map_finish_reason(
             reason, FINISH_REASONS, called="tool_use" in kinds, format_called=False
         ),
-        usage=map_usage(merge_usage(None, native)),
+        usage=usage,
         metadata={METADATA_KEY: facts} if facts else {},
         reasoned="thinking" in kinds,
-        begun=map_usage(native),
+        begun=usage if len(stated) == len(native) else map_usage(native),
     )
 
 

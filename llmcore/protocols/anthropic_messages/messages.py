@@ -13,7 +13,9 @@ next turn. Each message's blocks are in the order of its parts.
 from collections.abc import Iterable, Sequence
 from typing import Literal, cast
 
+import msgspec
 from attrs import evolve
+from msgspec.structs import replace
 
 from llmcore.protocols.anthropic_messages.names import (
     CALL_IDS,
@@ -54,14 +56,12 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
 
-@frozen(kw_only=True)
-class MessagesPrompt:
+class MessagesPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """The body's `system` and `messages`."""
 
     system: list[Block]
@@ -125,8 +125,7 @@ def _lower_system(parts: Iterable[TextPart], diagnostics: Diagnostics) -> list[B
     ]
 
 
-@frozen
-class _Draft:
+class _Draft(msgspec.Struct, frozen=True):
     """A message under construction."""
 
     role: Literal["user", "assistant", "system"]
@@ -323,7 +322,7 @@ def _joined(drafts: list[_Draft]) -> list[_Draft]:
     joined: list[_Draft] = []
     for draft in drafts:
         if joined and joined[-1].role == draft.role:
-            joined[-1] = evolve(joined[-1], content=[*joined[-1].content, *draft.content])
+            joined[-1] = replace(joined[-1], content=[*joined[-1].content, *draft.content])
         else:
             joined.append(draft)
     return joined

@@ -8,7 +8,7 @@ budget of thinking), words ask for it.
 
 from typing import Any, Final
 
-from attrs import field
+import msgspec
 
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CHOICES
 from llmcore.protocols.caching import cache_mark
@@ -18,19 +18,17 @@ from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, texts
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition, ToolSpec
 
 
-@frozen(kw_only=True)
-class MessagesTools:
+class MessagesTools(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of the body that a request's tools are lowered to."""
 
-    tools: list[dict[str, Any]] = field(factory=list[dict[str, Any]])
+    tools: list[dict[str, Any]] = []
     choice: JsonObject | None = None
-    servers: list[JsonObject] = field(factory=list[JsonObject])
+    servers: list[JsonObject] = []
     """`mcp_servers`."""
     betas: tuple[str, ...] = ()
 

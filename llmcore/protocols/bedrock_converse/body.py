@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from attrs import field
+import msgspec
 
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
@@ -65,7 +65,6 @@ from llmcore.protocols.lowering import (
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, present, without
 from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest
@@ -145,11 +144,10 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
 _LEVELS: Final = ("low", "medium", "high")
 
 
-@frozen(kw_only=True)
-class ConverseReasoning:
+class ConverseReasoning(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of reasoning, in the model's own fields."""
 
-    fields: dict[str, Any] = field(factory=dict[str, Any])
+    fields: dict[str, Any] = {}
     """Fields of `additionalModelRequestFields`."""
 
     @property

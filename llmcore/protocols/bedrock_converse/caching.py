@@ -12,7 +12,7 @@ documents that it must convert, for Amazon Nova after anything but text.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from attrs import evolve
+from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import Block
@@ -162,4 +162,4 @@ def _remove_points(
                     "cache-breakpoint-moved", why
                 )
             path = f"{blocks.path}[{max(place, 0)}]"
-            yield evolve(point, position=blocks.position(place), path=path)
+            yield replace(point, position=blocks.position(place), path=path)

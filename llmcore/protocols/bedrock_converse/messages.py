@@ -13,6 +13,8 @@ content").
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import msgspec
+
 from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import (
@@ -47,7 +49,6 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -55,8 +56,7 @@ DOCUMENT_TEXT: Final = "Attached documents:"
 """The text of a message that has documents and no text, which the API rejects."""
 
 
-@frozen(kw_only=True)
-class ConversePrompt:
+class ConversePrompt(msgspec.Struct, frozen=True, kw_only=True):
     """The body's `system` and `messages`."""
 
     system: list[Block]

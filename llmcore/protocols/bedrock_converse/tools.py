@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from attrs import field
+import msgspec
 
 from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ConverseRules
@@ -31,21 +31,19 @@ from llmcore.protocols.tools import check_forcible, freeform_function, note_func
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 
 
-@frozen(kw_only=True)
-class ConverseTools:
+class ConverseTools(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of the body that a request's tools are lowered to."""
 
-    tools: list[Block] = field(factory=list[Block])
+    tools: list[Block] = []
     """`toolConfig.tools`."""
     choice: JsonObject | None = None
-    fields: dict[str, Any] = field(factory=dict[str, Any])
+    fields: dict[str, Any] = {}
     """Fields of `additionalModelRequestFields`."""
 
 

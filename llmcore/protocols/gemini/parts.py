@@ -12,7 +12,7 @@ import base64
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-from attrs import field
+import msgspec
 
 from llmcore.protocols import media
 from llmcore.protocols.gemini.models import GeminiRules
@@ -34,7 +34,6 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonValue,
     NativeObject,
@@ -197,14 +196,13 @@ def lower_executed(
 # -- what tools returned
 
 
-@frozen(kw_only=True)
-class ToolResultLowering:
+class ToolResultLowering(msgspec.Struct, frozen=True, kw_only=True):
     """The lowering of the tool results of one message."""
 
     rules: GeminiRules
     ids: frozenset[str]
     """Call ids that the service gave; other calls match their results by name and order."""
-    media_after_results: list[NativeObject] = field(factory=list[NativeObject])
+    media_after_results: list[NativeObject] = []
     """Media that no function response can hold; they follow the responses."""
 
 

@@ -11,6 +11,7 @@ that took `parameters`, a subset of OpenAPI 3.0, alone are shut down
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 from attrs import field
 
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
@@ -24,12 +25,11 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 
 
-@frozen(kw_only=True)
-class LoweredTools:
+class LoweredTools(msgspec.Struct, frozen=True, kw_only=True):
     """The lowered tools of a request."""
 
-    tools: list[NativeObject] = field(factory=list[NativeObject])
-    config: NativeObject = field(factory=dict[str, Any])
+    tools: list[NativeObject] = []
+    config: NativeObject = {}
     """`toolConfig`."""
 
 
