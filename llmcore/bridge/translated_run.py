@@ -25,7 +25,8 @@ from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.catalog.lookup import get_model_info
 from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
-from llmcore.fronts.front import Event, FailureResponse, FrontWriter, GrammarChecker, StreamEncoding
+from llmcore.fronts.front import Event, FailureResponse, FrontWriter, StreamEncoding
+from llmcore.fronts.grammar import GrammarChecker
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.routes.route import Route
 from llmcore.schema import json

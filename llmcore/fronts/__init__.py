@@ -4,7 +4,8 @@
 - `errors`: why a request has no response; `policy`: decisions where the two sides differ
 - `reading`: fields of requests by their type, addresses and data of media
 - `output`: the content of a response, as a front writes it
-- `encoding`: events as bytes; `finishing`: finish reasons and token counts
+- `encoding`: events as bytes; `grammar`: the order in which they may come
+- `finishing`: finish reasons and token counts
 - `tools_as_functions`: functions that represent tools of other kinds
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out

@@ -10,7 +10,7 @@ A front is independent of HTTP servers, stores and upstreams; identifiers, times
 arguments. An application can serve one from its own web framework.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar
@@ -20,6 +20,7 @@ from attrs import evolve, field
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
+from llmcore.fronts.grammar import GrammarChecker
 from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.output import OutputWriter
 from llmcore.fronts.policy import TranslationPolicy
@@ -338,49 +339,6 @@ class StreamEncoding:
     """The bytes that are sent after the last event of a response that did not fail."""
     error_alone: bool = False
     """Whether clients read an error only where no event arrives together with it."""
-
-
-class GrammarChecker:
-    """Checks the events of one stream, one by one. Each front has a subclass with its rules."""
-
-    _unfinished: ClassVar[str]
-    """The problem of a stream that stops before its end."""
-
-    def __init__(self) -> None:
-        self.ended = False
-        """Whether the last event or an error came."""
-        self._count = 0
-        self._problems: list[str] = []
-
-    @classmethod
-    def violations(cls, events: Iterable[Event], *, complete: bool = True) -> list[str]:
-        """Return the violations of the grammar, in order; empty for a valid stream.
-
-        With `complete=False` the stream may stop anywhere, as one that is still running does.
-        """
-        checker = cls()
-        problems = [problem for event in events for problem in checker.feed(event)]
-        return [*problems, *(checker.finish() if complete else ())]
-
-    def feed(self, event: Event) -> Sequence[str]:
-        """Return the violations of the grammar by *event*."""
-        self._problems = []
-        self._expect(not self.ended, "comes after the end of the stream")
-        self._check(event)
-        kind = f" ({event['type']})" if "type" in event else ""
-        number, self._count = self._count, self._count + 1
-        return [f"event {number}{kind}: {problem}" for problem in self._problems]
-
-    def finish(self) -> Sequence[str]:
-        """Return what is missing at the end of the stream."""
-        return () if self.ended else (self._unfinished,)
-
-    def _check(self, event: Event) -> None:
-        raise NotImplementedError
-
-    def _expect(self, holds: object, text: str) -> None:
-        if not holds:
-            self._problems.append(text)
 
 
 # -- errors and models

@@ -16,7 +16,8 @@ https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
-from llmcore.fronts.front import Event, GrammarChecker
+from llmcore.fronts.front import Event
+from llmcore.fronts.grammar import GrammarChecker
 from llmcore.protocols.anthropic_messages.names import (
     BLOCK_DELTAS,
     COMPACTION,

@@ -12,7 +12,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.fronts.front import Event, GrammarChecker
+from llmcore.fronts.front import Event
+from llmcore.fronts.grammar import GrammarChecker
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 
 _FLAGS: Final = frozenset(

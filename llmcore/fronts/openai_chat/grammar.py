@@ -11,7 +11,8 @@ Source: https://developers.openai.com/api/reference/resources/chat (streaming ev
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from llmcore.fronts.front import Event, GrammarChecker
+from llmcore.fronts.front import Event
+from llmcore.fronts.grammar import GrammarChecker
 from llmcore.schema.json import object_or_empty, objects
 
 _REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})

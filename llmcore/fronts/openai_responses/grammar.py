@@ -17,7 +17,8 @@ response its items. A failed response may leave an item open.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.fronts.front import Event, GrammarChecker
+from llmcore.fronts.front import Event
+from llmcore.fronts.grammar import GrammarChecker
 from llmcore.fronts.openai_responses.items import WHOLE_TYPES
 from llmcore.schema.json import object_or_empty
 
