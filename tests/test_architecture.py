@@ -410,9 +410,9 @@ def test_classes_of_fronts_and_protocols_have_at_most_20_methods() -> None:
 _CONTENT = {
     *("_on_text_start", "_on_text_delta", "_on_text_end", "_on_reasoning_delta"),
     *("_on_reasoning_end", "_on_tool_call", "_on_tool_result", "_on_file", "_on_source"),
-    *("_on_provider_event", "begin", "delta_of_live", "end"),
+    *("_on_provider_event", "delta_of_live", "end"),
 }
-_AROUND = {"whole", "sealed_calls", "_begin_response", "_end_response", "_write_failure"}
+_AROUND = {"whole", "_begin_response", "_end_response", "_write_failure"}
 
 
 def test_each_front_writes_responses_in_the_same_arrangement() -> None:

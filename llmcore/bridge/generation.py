@@ -27,8 +27,7 @@ from llmcore.bridge.savings import (
     with_prompt_cache_marks,
 )
 from llmcore.bridge.service import Service, new_id
-from llmcore.bridge.state.call_states import KeptCalls
-from llmcore.bridge.translated_run import ResponsePlan, StoredResponse, TranslatedRun
+from llmcore.bridge.translated_run import Keep, ResponsePlan, TranslatedRun
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much, note_small
 from llmcore.fronts.anthropic_messages.compaction import loses_thread
@@ -138,18 +137,22 @@ class Generation(Generic[Read]):
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
         writer = self.front.writer(chosen.info, read, chosen.upstream)
-        stored = self.kept_calls(writer, owner)
+        keep = self.keeping_calls(writer, owner)
         cached = self.cached(call, chosen, read.request)
-        return self.run(call, chosen, read, writer, stored=stored, cached=cached)
+        return self.run(call, chosen, read, writer, keep=keep, cached=cached)
 
     def recalling(self, chosen: ChosenModel, owner: str) -> ChosenModel:
         """Return *chosen* with the state of calls that was kept for *owner*."""
         kept_state = partial(self._service.call_states.get, owner)
         return replace(chosen, upstream=changed(chosen.upstream, kept_state=kept_state))
 
-    def kept_calls(self, writer: FrontWriter, owner: str) -> KeptCalls:
-        """Return what keeps the state of the calls that *writer* writes for *owner*."""
-        return KeptCalls(writer, self._service.call_states, owner)
+    def keeping_calls(self, writer: FrontWriter, owner: str) -> Keep:
+        """Return what stores the state of the calls that *writer* writes for *owner*."""
+
+        async def keep() -> None:
+            self._service.call_states.put(owner, writer.sealed_calls)
+
+        return keep
 
     def marked(self, call: OperationRequest, chosen: ChosenModel) -> OperationRequest:
         """Return *call* with marks for the upstream's cache of prompts, where they are wanted."""
@@ -294,7 +297,7 @@ class Generation(Generic[Read]):
         read: ReadRequest,
         writer: FrontWriter,
         *,
-        stored: StoredResponse | None = None,
+        keep: Keep | None = None,
         echo: object = None,
         encoding: StreamEncoding | None = None,
         cached: CachedResponse | None = None,
@@ -314,7 +317,7 @@ class Generation(Generic[Read]):
             encoding=encoding or self.encoding(call.request),
             error=front.error_form(call.request),
             checker=front.checker() if checks else None,
-            stored=stored,
+            keep=keep,
             limits=chosen.limits,
             is_large=echo is not None and call.is_large and holds_much(echo),
             cached=cached,

@@ -6,9 +6,9 @@ stored before the event that ends it is handed out, so that the next request fin
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 import anyio
 import msgspec
@@ -33,7 +33,6 @@ from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
-from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 
@@ -41,20 +40,8 @@ _MOST_DROPS = 3
 """How often one request is tried again without something that the upstream rejects."""
 
 
-class StoredResponse(Protocol):
-    """A response that is stored at its end, and continued by a later request."""
-
-    async def keep(self) -> None:
-        """Store the response, which has ended; StateUnavailableError if that fails."""
-        ...
-
-    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
-        """Return the events of a failure in place of *event*, which ended the stream."""
-        ...
-
-    def continue_from(self, messages: tuple[Message, ...]) -> None:
-        """Keep *messages*, which the upstream could read, as the conversation up to here."""
-        ...
+Keep: TypeAlias = Callable[[], Awaitable[None]]
+"""Stores a response that has ended; StateUnavailableError if that fails."""
 
 
 class ResponsePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +54,8 @@ class ResponsePlan(msgspec.Struct, frozen=True, kw_only=True):
     error: "ErrorForm"
     checker: GrammarChecker | None = None
     """Checks the stream, where streams are checked."""
-    stored: StoredResponse | None = None
-    """Stores the response at its end, if it is to be stored."""
+    keep: Keep | None = None
+    """Called at the end of the response, if anything of it is to be stored."""
     limits: CallLimits = CallLimits()
     is_large: bool = False
     """Whether events that repeat parts of the request take a while to serialize."""
@@ -118,7 +105,7 @@ class TranslatedRun:
             with_output_limit(plan.request),
             request=lambda: plan.request,
             cached=plan.cached,
-            without_reasoning=partial(_without_reasoning, plan.stored),
+            without_reasoning=partial(_without_reasoning, plan.writer),
         )
         self.calls: Sequence[CallRecord] = (call,)
         self._next_batch = ContinuedTurn(call).next_batch if plan.continues else call.next_batch
@@ -186,8 +173,8 @@ class TranslatedRun:
             return b""
         self._end("failed")
         events = [*self._open_stream(), *self._unsent]
-        if self._writer.ended and self.plan.stored is not None:
-            events[-1:] = self.plan.stored.failed_instead(events[-1], error.message)
+        if self._writer.ended:  # and its end, which is stored now, waits to be sent
+            events[-1:] = self._writer.failed_instead(events[-1], error.message)
         return await self._encoded([*events, *self._checked(self._writer.close(error))])
 
     def _take_error(self) -> Sequence[Event]:
@@ -293,17 +280,17 @@ class TranslatedRun:
             return
         if not self.info.streamed:
             raise state_unavailable()
-        if self._writer.error is None and self.plan.stored is not None:
+        if self._writer.error is None:
             why = state_unavailable().message
-            self._unsent[-1:] = self.plan.stored.failed_instead(self._unsent[-1], why)
+            self._unsent[-1:] = self._writer.failed_instead(self._unsent[-1], why)
 
     async def _is_kept(self) -> bool:
         """Store the response if that is planned; return False if that failed."""
         unseen = self._writer.error is not None and not self.info.streamed
-        if self.plan.stored is None or unseen:
+        if self.plan.keep is None or unseen:
             return True
         try:
-            await self.plan.stored.keep()
+            await self.plan.keep()
         except StateUnavailableError as error:
             log(logging.ERROR, "state_write_failed", error=str(error))
         except Exception:  # noqa: BLE001  a fault of the gateway: the response counts as not stored
@@ -314,11 +301,10 @@ class TranslatedRun:
         return False
 
 
-def _without_reasoning(stored: StoredResponse | None, request: LLMRequest) -> LLMRequest:
-    """Return *request* without reasoning that its upstream cannot read, for *stored*, too."""
+def _without_reasoning(writer: FrontWriter, request: LLMRequest) -> LLMRequest:
+    """Return *request* without reasoning that its upstream cannot read; *writer* keeps it so."""
     readable = without_opaque_reasoning(request)
-    if stored is not None:
-        stored.continue_from(readable.messages)
+    writer.continue_from(readable.messages)
     return readable
 
 

@@ -42,7 +42,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.schema.messages import Origin
+from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
@@ -204,9 +204,10 @@ class FrontWriter:
     def sealed_calls(self) -> Mapping[str, str]:
         """The sealed state of the response by a key of each call, for a server to keep.
 
-        `Upstream.kept_state` looks it up where a client sends calls back without the state.
+        `Upstream.kept_state` looks it up where a client sends calls back without the state, or
+        with a part of it.
         """
-        raise NotImplementedError
+        return {} if self.error is not None else self._content.sealed_calls()
 
     def start(self) -> Sequence[Event]:
         """Return the events that open the stream, if it can be opened before the upstream's.
@@ -245,8 +246,8 @@ class FrontWriter:
             case StreamStart():
                 self._first_usage = event.usage
                 self._reported += event.diagnostics
-                self._content.begin(
-                    Origin(provider=event.provider, model=event.model, protocol=event.protocol)
+                self._content.record.origin = Origin(
+                    provider=event.provider, model=event.model, protocol=event.protocol
                 )
                 self._begin_response(event)
             case StepFinish():
@@ -265,6 +266,19 @@ class FrontWriter:
         if not self.ended:
             self._fail(error or StreamError("the upstream's response ended before it was complete"))
         return self._take()
+
+    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
+        """Return the events of a failure in place of *event*, which ended the stream.
+
+        It is *event* where the API keeps no responses, so that a failure to keep one does not show.
+        """
+        return [event]
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        """Keep *messages*, which the upstream could read, as the conversation up to here.
+
+        Nothing is kept where the conversation is the client's.
+        """
 
     def whole(self) -> JsonObject:
         """Return the response as one object, once it has ended without an error."""

@@ -1,13 +1,16 @@
 """The content of a response as a front writes it: texts, thinking, calls, files."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import NativeObject
-from llmcore.schema.messages import Origin
+
+if TYPE_CHECKING:
+    from llmcore.fronts.front import ResponseIdentity, Upstream
 
 
 class OutputWriter:
@@ -27,7 +30,10 @@ class OutputWriter:
             kind: getattr(cls, name) for kind, name in names.items() if hasattr(cls, name)
         }
 
-    def __init__(self) -> None:
+    def __init__(
+        self, info: "ResponseIdentity", upstream: "Upstream", *, sealing: bool = True
+    ) -> None:
+        self.record = ResponseRecord(info, upstream, sealing=sealing)
         self.events: list[NativeObject] = []
         """The events of the response that were not handed out yet."""
         self.diagnostics = Diagnostics()
@@ -35,16 +41,16 @@ class OutputWriter:
         self.called = False
         """Whether a call was written that the client has to run."""
 
-    def begin(self, origin: Origin) -> None:
-        """Keep the origin of the response, which is known before its content."""
-        raise NotImplementedError
-
     def delta_of_live(self, kind: str, event: Any) -> Sequence[NativeObject] | None:
         """Return the events of a delta that only continues the open segment: the per-token path.
 
         None for another one, which is handled like all other events.
         """
         raise NotImplementedError
+
+    def sealed_calls(self) -> Mapping[str, str]:
+        """Return the sealed state of the response by a key of each call."""
+        return self.record.sealed_calls()
 
     def handle(self, event: LLMEvent) -> None:
         """Write *event*, whose turn it is."""

@@ -1,18 +1,20 @@
 """The parts of one response: what the client sees of them, and what is sealed for it to carry."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve
 
 from llmcore.folds import parts
-from llmcore.fronts.front import ResponseIdentity, Upstream
 from llmcore.fronts.opaque_state import ShownPart, call_key, needs_state, sealed_state
 from llmcore.protocols.openai_responses.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
+
+if TYPE_CHECKING:
+    from llmcore.fronts.front import ResponseIdentity, Upstream
 
 
 def shown_part(
@@ -41,7 +43,9 @@ NO_ORIGIN: Final = Origin(provider="", model="")
 class ResponseRecord:
     """The parts of a response in their order, and which of them are sealed already."""
 
-    def __init__(self, info: ResponseIdentity, upstream: Upstream, *, sealing: bool = True) -> None:
+    def __init__(
+        self, info: "ResponseIdentity", upstream: "Upstream", *, sealing: bool = True
+    ) -> None:
         self.origin = NO_ORIGIN
         self._response_id = info.id
         self._sealer = upstream.sealer

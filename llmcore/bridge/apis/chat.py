@@ -35,11 +35,11 @@ class ChatCompletions(Generation[ReadChatRequest]):
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             writer = ChatWriter(chosen.info, read, chosen.upstream)
-            stored = self.kept_calls(writer, owner)
+            keep = self.keeping_calls(writer, owner)
             choice = changed(read, request=_reseeded(read.request, index)) if index else read
             cached = self.cached(call, chosen, choice.request) if read.choices == 1 else None
             return self.run(
-                call, chosen, choice, writer, stored=stored, encoding=encoding, cached=cached
+                call, chosen, choice, writer, keep=keep, encoding=encoding, cached=cached
             )
 
         encoding = self.encoding(call.request)

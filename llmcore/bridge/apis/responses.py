@@ -4,7 +4,7 @@ Source: https://developers.openai.com/api/reference/resources/responses, read No
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -17,12 +17,11 @@ from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.response_run import ResponseRun, SentResponse
 from llmcore.bridge.service import Service, new_id
-from llmcore.bridge.state.call_states import KeptCalls
-from llmcore.bridge.translated_run import StoredResponse
+from llmcore.bridge.translated_run import Keep
 from llmcore.client.large_requests import holds_much, is_large, run_in_thread_if
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid, method_not_allowed
-from llmcore.fronts.front import Event, ResponseIdentity, Upstream
+from llmcore.fronts.front import ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
@@ -41,7 +40,6 @@ from llmcore.schema.errors import LLMError, ServerError
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
-from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
 
 
@@ -116,7 +114,7 @@ class Responses(Generation[ReadResponsesRequest]):
                 chosen,
                 read,
                 writer,
-                stored=self._remembering(call, read, writer, memory),
+                keep=self._remembering(call, read, writer, memory),
                 echo=read.echo,
                 encoding=JSON_LINES,
             )
@@ -132,8 +130,8 @@ class Responses(Generation[ReadResponsesRequest]):
         read, writer = await self._read_turn(call, chosen, memory)
         stop, nothing = FinishReason("stop"), Usage.make(input_tokens=0, output_tokens=0)
         events = [*writer.start(), *writer.feed(Finish(finish_reason=stop, usage=nothing))]
-        kept = self._remembering(call, read, writer, memory).keep()
-        await self._service.from_store(kept)
+        keep = self._remembering(call, read, writer, memory)
+        await self._service.from_store(keep())
         return b"".join(map(JSON_LINES.encode, events))
 
     async def _read_turn(
@@ -148,17 +146,36 @@ class Responses(Generation[ReadResponsesRequest]):
         read: ReadResponsesRequest,
         writer: ResponsesWriter,
         memory: "TurnMemory",
-    ) -> "_Remembered":
-        return _Remembered(writer, memory.remember, self._stored(call, read, writer))
+    ) -> Keep:
+        """Return what stores the response where that is wanted, and keeps it in *memory*."""
+        store = self._storing(call, read, writer, self._store.put)
 
-    def _stored(
-        self, call: OperationRequest, read: ReadResponsesRequest, writer: ResponsesWriter
-    ) -> StoredResponse:
-        """Return how the response is stored, or else the state of its calls alone."""
-        kept = self.kept_calls(writer, call.caller.owner)
+        async def keep() -> None:
+            await store()
+            if writer.error is None:
+                memory.remember(str(writer.response["id"]), writer.conversation())
+
+        return keep
+
+    def _storing(
+        self,
+        call: OperationRequest,
+        read: ReadResponsesRequest,
+        writer: ResponsesWriter,
+        put: Callable[[Record], Awaitable[None]],
+    ) -> Keep:
+        """Return what stores the response by *put*, or else the state of its calls alone."""
+        owner = call.caller.owner
+        keep_calls = self.keeping_calls(writer, owner)
         if not read.store:
-            return kept
-        return _Stored(writer, self._store.put, kept, is_large(read.request))
+            return keep_calls
+        large = is_large(read.request)
+
+        async def keep() -> None:
+            await put(await run_in_thread_if(partial(writer.record, owner), large=large))
+            await keep_calls()
+
+        return keep
 
     # -- reading
 
@@ -189,9 +206,7 @@ class Responses(Generation[ReadResponsesRequest]):
                 chosen,
                 evolve(read, streaming=True),
                 writer,
-                stored=_Stored(
-                    writer, ending.keep, self.kept_calls(writer, owner), is_large(read.request)
-                ),
+                keep=self._storing(call, read, writer, ending.keep),
                 echo=read.echo,
                 encoding=JSON_LINES,
             )
@@ -232,7 +247,7 @@ class Responses(Generation[ReadResponsesRequest]):
             chosen,
             read,
             writer,
-            stored=self._stored(call, read, writer),
+            keep=self._storing(call, read, writer, self._store.put),
             echo=read.echo,
             cached=None if form is not None else self.cached(call, chosen, read.request),
             form=form,
@@ -301,51 +316,11 @@ class Responses(Generation[ReadResponsesRequest]):
 
 
 @frozen
-class _Kept:
-    """A response that is kept at its end, by what its writer has then."""
-
-    writer: ResponsesWriter
-
-    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
-        return self.writer.failed_instead(event, message)
-
-    def continue_from(self, messages: tuple[Message, ...]) -> None:
-        self.writer.continue_from(messages)
-
-
-@frozen
-class _Stored(_Kept):
-    """A response that is stored at its end, as is the state of its calls."""
-
-    put: Callable[[Record], Awaitable[None]]
-    calls: KeptCalls
-    large: bool
-
-    async def keep(self) -> None:
-        record = partial(self.writer.record, self.calls.owner)
-        await self.put(await run_in_thread_if(record, large=self.large))
-        await self.calls.keep()
-
-
-@frozen
 class TurnMemory:
     """The conversations that a connection remembers, and what adds one."""
 
     known: Mapping[str, StoredConversation]
     remember: Callable[[str, StoredConversation], None]
-
-
-@frozen
-class _Remembered(_Kept):
-    """A response that its connection remembers at its end, and that may be stored too."""
-
-    remember: Callable[[str, StoredConversation], None]
-    stored: StoredResponse
-
-    async def keep(self) -> None:
-        await self.stored.keep()
-        if self.writer.error is None:
-            self.remember(str(self.writer.response["id"]), self.writer.conversation())
 
 
 class _BackgroundEnding:

@@ -11,13 +11,11 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from llmcore.bridge.http.logs import log
-from llmcore.fronts.front import Event, FrontWriter
 from llmcore.schema.frozen import frozen
-from llmcore.schema.messages import Message
 
 _TTL_S: Final = 6 * 3600.0
 _MAX_BYTES: Final = 64 * 1024 * 1024
@@ -86,23 +84,3 @@ class CallStates:
         dropped = self._kept.pop(key, None)
         if dropped is not None:
             self._bytes -= len(dropped.sealed)
-
-
-@frozen
-class KeptCalls:
-    """A response whose state is kept under the ids of its calls."""
-
-    writer: FrontWriter
-    states: CallStates
-    owner: str
-
-    async def keep(self) -> None:
-        """Store the state."""
-        self.states.put(self.owner, self.writer.sealed_calls)
-
-    def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
-        """Return *event*: keeping state does not fail."""
-        return [event]
-
-    def continue_from(self, messages: tuple[Message, ...]) -> None:
-        """Do nothing: the conversation is the client's."""

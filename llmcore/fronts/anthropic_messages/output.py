@@ -4,7 +4,7 @@ Texts and calls are blocks; what the client cannot see of them is sealed in the 
 follows, or in a block of its own. Tools that a provider ran are shown as the API's server tools.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from llmcore.fronts.anthropic_messages.blocks import (
@@ -27,7 +27,6 @@ from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest
 from llmcore.fronts.front import Event, ResponseIdentity, Upstream
 from llmcore.fronts.opaque_state import call_key
 from llmcore.fronts.output import OutputWriter
-from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TextPart, ToolCallPart
@@ -48,7 +47,6 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import object_or_empty, str_or_none
-from llmcore.schema.messages import Origin
 
 
 class MessagesOutput(OutputWriter):
@@ -57,8 +55,7 @@ class MessagesOutput(OutputWriter):
     def __init__(
         self, info: ResponseIdentity, request: ReadMessagesRequest, upstream: Upstream
     ) -> None:
-        super().__init__()
-        self.record = ResponseRecord(info, upstream)
+        super().__init__(info, upstream)
         self.blocks = BlockWriter(self.events)
         self.state = StateCarrier(self.record)
         self._response_id = info.id
@@ -69,10 +66,6 @@ class MessagesOutput(OutputWriter):
         """Ids of calls by those of the upstream."""
         self._hosted: dict[str, Block] = {}
         self.pages = FoundPages()
-
-    def begin(self, origin: Origin) -> None:
-        """Keep the origin of the response."""
-        self.record.origin = origin
 
     def delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
         """Return the event of more content of the open block."""
@@ -239,6 +232,10 @@ class MessagesOutput(OutputWriter):
             self.pages.add(event.url, event.title)
 
     # -- the end
+
+    def sealed_calls(self) -> Mapping[str, str]:
+        """Return the state of the whole response, and that of its last block, by their calls."""
+        return self.state.sealed_calls()
 
     def end(self, event: Finish) -> None:
         """Write the pages that no search has shown as results of one, and the last state."""

@@ -15,7 +15,6 @@ open block stays open, because clients run the tools of blocks that ended.
 The writer is a private builder that lives as long as one response; a delta costs one dict.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from attrs import evolve
@@ -60,11 +59,6 @@ class MessagesWriter(FrontWriter):
             self._before = self._summary.read
         self._start: StreamStart | None = None
         self._message: dict[str, Any] = {}
-
-    @property
-    def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the response: some clients send no thinking back, or only a part of it."""
-        return {} if self.error is not None else self._output.state.sealed_calls()
 
     def whole(self) -> JsonObject:
         """Return the message, once the response has ended without an error."""

@@ -13,7 +13,6 @@ from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result,
 from llmcore.fronts.gemini.request import ReadGeminiRequest
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.output import OutputWriter
-from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES
 from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.tools import freeform_arguments
@@ -33,7 +32,6 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none, text_or_json
-from llmcore.schema.messages import Origin
 
 
 class GeminiOutput(OutputWriter):
@@ -42,16 +40,13 @@ class GeminiOutput(OutputWriter):
     def __init__(
         self, info: ResponseIdentity, request: ReadGeminiRequest, upstream: Upstream
     ) -> None:
-        super().__init__()
-        self.record = ResponseRecord(info, upstream)
+        super().__init__(info, upstream)
         self.frame: NativeObject = {
             "usageMetadata": {},
             "modelVersion": info.model,
             "responseId": info.id,
         }
         """The fields of each chunk beside its candidate."""
-        self.native = False
-        """Whether the upstream has the same API."""
         self.grounding = Grounding()
         self.parts: list[NativeObject] = []
         """The parts of all chunks."""
@@ -63,10 +58,10 @@ class GeminiOutput(OutputWriter):
         """Native fields that are written beside the next text."""
         self._held: ToolCall | None = None
 
-    def begin(self, origin: Origin) -> None:
-        """Keep the origin of the response."""
-        self.record.origin = origin
-        self.native = origin.protocol == PROTOCOL_ID
+    @property
+    def native(self) -> bool:
+        """Whether the upstream has the same API."""
+        return self.record.origin.protocol == PROTOCOL_ID
 
     def delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
         """Return the chunk of more text, or of more thoughts."""

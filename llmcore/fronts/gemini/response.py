@@ -19,8 +19,6 @@ The last chunk always has a part, because `google-genai` forgets a turn of a cha
 has none (`chats._validate_response`).
 """
 
-from collections.abc import Mapping
-
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.front import FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.gemini.carrier import joined_texts
@@ -44,11 +42,6 @@ class GeminiWriter(FrontWriter):
         self._output = GeminiOutput(info, request, upstream)
         super().__init__(request, self._output)
         self._last: NativeObject = {}
-
-    @property
-    def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the whole response: some clients send calls back without signatures."""
-        return {} if self.error is not None else self._output.record.sealed_calls()
 
     def whole(self) -> JsonObject:
         """Return the response object, once it has ended without an error."""

@@ -19,7 +19,7 @@ from llmcore.fronts.openai_chat.content import (
 )
 from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.output import OutputWriter
-from llmcore.fronts.response_record import ResponseRecord, shown_part
+from llmcore.fronts.response_record import shown_part
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
@@ -40,7 +40,6 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
-from llmcore.schema.messages import Origin
 
 _MESSAGE: Final = "choices[0].message"
 
@@ -53,8 +52,7 @@ class ChatOutput(OutputWriter):
     def __init__(
         self, info: ResponseIdentity, request: ReadChatRequest, upstream: Upstream
     ) -> None:
-        super().__init__()
-        self.record = ResponseRecord(info, upstream)
+        super().__init__(info, upstream)
         self.chunks = ChunkWriter(info, self.events, includes_usage=request.includes_usage)
         self._created_at = info.created_at
         self._parts = ResponseParts(self.record)
@@ -77,10 +75,6 @@ class ChatOutput(OutputWriter):
         self._sources: list[Source] = []
         self._images: list[JsonObject] = []
         self._audio: JsonObject | None = None
-
-    def begin(self, origin: Origin) -> None:
-        """Keep the origin of the response."""
-        self.record.origin = origin
 
     def delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
         """Return the chunks of more text."""

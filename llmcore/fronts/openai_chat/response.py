@@ -41,8 +41,8 @@ class ChatWriter(FrontWriter):
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the whole response: some clients drop the fields that carry it."""
-        return self._output.record.sealed_calls()
+        """The state of the whole response, also of one that failed."""
+        return self._output.sealed_calls()
 
     def whole(self) -> JsonObject:
         """Return the completion, once the response has ended without an error."""

@@ -20,7 +20,6 @@ from llmcore.fronts.openai_responses.items import (
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.output import OutputWriter
-from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.events import (
     File,
@@ -39,7 +38,6 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import object_or_empty, str_or_none
-from llmcore.schema.messages import Origin
 
 
 class ResponsesOutput(OutputWriter):
@@ -48,27 +46,24 @@ class ResponsesOutput(OutputWriter):
     def __init__(
         self, info: ResponseIdentity, request: ReadResponsesRequest, upstream: Upstream
     ) -> None:
-        super().__init__()
+        sealing = request.shows_state or request.store
+        super().__init__(info, upstream, sealing=sealing)
         self._registry = request.registry
         self._logprobs = bool(request.request.generation.logprobs)
         self._policy = upstream.policy
         self._in_summary = _shows_summary(request, upstream)
         self._show_state = request.shows_state
-        sealing = self._show_state or request.store
-        self.record = ResponseRecord(info, upstream, sealing=sealing)
         self.writer = EventWriter(self.events, upstream.new_id, self.record, self.diagnostics)
         self.sources = Sources()
-        self.same_api = False
-        """Whether the upstream has the same API."""
         self.item: OpenItem | None = None
         """The open item."""
         self._text_start: TextStart | None = None
         self._input_text = ""
 
-    def begin(self, origin: Origin) -> None:
-        """Keep the origin of the response."""
-        self.record.origin = origin
-        self.same_api = origin.protocol == PROTOCOL_ID
+    @property
+    def same_api(self) -> bool:
+        """Whether the upstream has the same API."""
+        return self.record.origin.protocol == PROTOCOL_ID
 
     def end(self, status: str) -> None:
         """End the open item with *status*, and write the state that is not sealed yet."""

@@ -9,7 +9,7 @@ Source: https://developers.openai.com/api/reference/resources/responses/streamin
 November 2026. A response that is not streamed is the snapshot at the end of the same fold.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from attrs import evolve
@@ -76,11 +76,11 @@ class ResponsesWriter(FrontWriter):
         )
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:
-        """Keep *messages*, which the upstream could read, as the conversation up to here."""
+        """Keep *messages* as the conversation up to here, to be stored with the response."""
         self._request = evolve(self._request, messages=messages)
 
     def failed_instead(self, event: Event, message: str) -> Sequence[Event]:
-        """Return the events of a failed response in place of *event*, which ended the stream."""
+        """Return the events of a failed response in place of *event*."""
         error = {"code": SERVER_ERROR, "message": message}
         failed = {
             **self.response,
@@ -109,11 +109,6 @@ class ResponsesWriter(FrontWriter):
             conversation=None if failed else self.conversation().to_json(),
             items={} if failed else {str(item["id"]): item for item in self._writer.stored},
         )
-
-    @property
-    def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the whole response: some clients send calls back without the reasoning."""
-        return {} if self.error is not None else self._output.record.sealed_calls()
 
     @property
     def outcome(self) -> str:
