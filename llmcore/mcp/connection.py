@@ -1,7 +1,5 @@
 """One connected MCP server: its listings, kept up to date, and its calls."""
 
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -11,20 +9,19 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from llmcore.generation.tool import ToolFailure
+from llmcore.mcp.connecting import client_of, transport_of
 from llmcore.mcp.failures import as_llm_error, of_status
 from llmcore.mcp.results import Output, part_of, result_of, size_of_parts, text_of_error
-from llmcore.mcp.servers import HttpServer, McpServer, StdioServer
+from llmcore.mcp.servers import McpServer
 from llmcore.schema.errors import (
     ConfigurationError,
     LLMError,
     NetworkError,
     ProviderError,
     StreamError,
-    missing_extra,
 )
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
-from llmcore.version import VERSION
 
 if TYPE_CHECKING:
     import mcp
@@ -111,7 +108,8 @@ class ServerConnection:
         """Connect and list; call *begun*, and keep the session until it is over."""
         async with AsyncExitStack() as stack:
             self._tasks = await stack.enter_async_context(anyio.create_task_group())
-            client = await self._connected(stack)
+            transport, self._http = await transport_of(self.server, stack)
+            client = await stack.enter_async_context(client_of(transport, self._on_message))
             self.instructions = client.instructions
             tasks = await stack.enter_async_context(anyio.create_task_group())
             await tasks.start(self._listen, client)
@@ -354,57 +352,6 @@ class ServerConnection:
         if http.status is None:
             return known
         return of_status(self.name, http.status, error, http.login_url)
-
-    # -- connecting
-
-    async def _connected(self, stack: AsyncExitStack) -> "mcp.Client":
-        try:
-            import mcp
-        except ImportError as error:
-            raise missing_extra("an MCP server", "mcp", error) from error
-        client = mcp.Client(
-            await self._transport(stack),
-            message_handler=self._on_message,
-            client_info=mcp.Implementation(name="llmcore", version=VERSION),
-        )
-        return await stack.enter_async_context(client)
-
-    async def _transport(self, stack: AsyncExitStack) -> Any:
-        """Return what the SDK's client connects to."""
-        import mcp
-        from mcp.client.streamable_http import streamable_http_client
-
-        server = self.server
-        if isinstance(server, StdioServer):
-            parameters = mcp.StdioServerParameters(
-                command=server.command,
-                args=list(server.args),
-                env=dict(server.env),
-                cwd=server.cwd,
-                encoding_error_handler="replace",  # a bad byte would end the reading, unnoticed
-            )
-            return mcp.stdio_client(parameters, errlog=_stderr())
-        if not isinstance(server, HttpServer):
-            return server.server
-        from llmcore.mcp.http_client import limited_client
-
-        auth = None if server.auth is None else server.auth.build(server.url)
-        http, self._http = limited_client(server, auth)
-        await stack.enter_async_context(http)
-        return streamable_http_client(
-            server.url, http_client=http, max_sse_event_size=server.max_body_bytes
-        )
-
-
-def _stderr() -> Any:
-    """Return a file for what a process writes to stderr; a replaced `sys.stderr` may not be one."""
-    for file in (sys.stderr, sys.__stderr__):
-        try:
-            if file is not None and file.fileno() >= 0:
-                return file
-        except (OSError, ValueError, AttributeError):
-            continue
-    return subprocess.DEVNULL
 
 
 async def _run_apart(
