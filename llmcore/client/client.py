@@ -5,7 +5,7 @@ Retrying, tool loops and everything else that takes several calls is built on to
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Final, Self, cast
@@ -22,7 +22,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.http.http_transport import HttpClient
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.media_files import load_files
-from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
+from llmcore.client.middleware.chain import Middleware, Next, checked_middleware, compose
 from llmcore.client.preparation import PendingRequest, Preparation, native_request
 from llmcore.client.transport import Transport
 from llmcore.client.transport_selection import Transports
@@ -162,9 +162,8 @@ class Client(UnaryMethods, NotPickled):
 
     def _use(self, configured: ConfiguredProviders, middleware: Sequence[Middleware]) -> None:
         self._configured = configured
-        self.middleware = _listed(middleware)
+        self.middleware = checked_middleware(middleware, configured.names)
         """The middleware of each call, the outermost first."""
-        self._check_middleware(self.middleware)
 
     def __repr__(self) -> str:
         names = [f"{name}*" if name == self.default_provider else name for name in self.providers]
@@ -348,7 +347,7 @@ class Client(UnaryMethods, NotPickled):
             return timeout
         if isinstance(request, UnaryRequest):
             request = LLMRequest(model=request.model, provider=request.provider, messages=())
-        limits = self._timeouts_of(self.resolve(request))
+        limits = _limits_of(self.resolve(request)) or self.timeouts
         return limits if timeout is None else evolve(limits, total=timeout)
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
@@ -383,7 +382,7 @@ class Client(UnaryMethods, NotPickled):
             pending = PendingRequest(effective, resolved, streaming=streaming, models=self.models)
             call = Call(
                 partial(self._preparation.ready, pending),
-                timeouts or self._timeouts_of(resolved),
+                timeouts or _limits_of(resolved) or self.timeouts,
                 raw=raw,
                 on_response=on_response,
             )
@@ -408,38 +407,19 @@ class Client(UnaryMethods, NotPickled):
         It is closed with this one. Raises ConfigurationError for middleware that needs a provider
         that is not configured.
         """
-        self._check_middleware(middleware)
+        inner = checked_middleware(middleware, self._configured.names)
         other = object.__new__(type(self))
         vars(other).update(vars(self))
-        other.middleware = (*middleware, *self.middleware)
+        other.middleware = (*inner, *self.middleware)
         return other
-
-    def _check_middleware(self, middleware: Sequence[Middleware]) -> None:
-        for item in middleware:
-            if isinstance(item, type):
-                raise ConfigurationError(f"middleware must be a value: write {item.__name__}(...)")
-            if not callable(item):
-                rule = "a middleware is a function or a value such as CallLog()"
-                is_store = hasattr(item, "get") and hasattr(item, "put")
-                instead = f": write ResponseCache({type(item).__name__}(...))" if is_store else ""
-                raise ConfigurationError(f"{rule}, not {shown_kind(item)}{instead}")
-            if isinstance(item, ClientCheck):
-                item.check(self._configured.names)
 
     @property
     def unary(self) -> UnaryCalls:
         """The sender of requests other than generations, over the client's connections."""
         return UnaryCalls(self._credentials, self._transports, self.environ, self.timeouts)
 
-    def _timeouts_of(self, resolved: Result[Model, LLMError]) -> Timeouts:
-        """Return the time limits of the route, or else the client's."""
-        route = resolved.value.route if isinstance(resolved, Success) else None
-        limits = route.defaults.timeouts if isinstance(route, Route) else None
-        return limits or self.timeouts
 
-
-def _listed(middleware: Sequence[Middleware]) -> tuple[Middleware, ...]:
-    if isinstance(middleware, Iterable):
-        return tuple(middleware)
-    kind = type(middleware).__name__
-    raise ConfigurationError(f"middleware must be a list, such as [{kind}(...)]")
+def _limits_of(resolved: Result[Model, LLMError]) -> Timeouts | None:
+    """Return the time limits of the route of a model, if it has its own."""
+    route = resolved.value.route if isinstance(resolved, Success) else None
+    return route.defaults.timeouts if isinstance(route, Route) else None

@@ -13,7 +13,7 @@ LLMError that it raises is the call's outcome; any other exception is a bug, and
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, Union, runtime_checkable
 
 from attrs import evolve, field
@@ -23,6 +23,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result
@@ -68,6 +69,28 @@ class ClientCheck(Protocol):
     def check(self, providers: Collection[str]) -> None:
         """Raise ConfigurationError if it needs what a client with these *providers* lacks."""
         ...
+
+
+def checked_middleware(given: object, providers: Collection[str]) -> tuple[Middleware, ...]:
+    """Return the middleware in the list *given*, for a client with these *providers*.
+
+    Raises ConfigurationError for anything else, and for one that needs another provider.
+    """
+    if not isinstance(given, Iterable):
+        kind = type(given).__name__
+        raise ConfigurationError(f"middleware must be a list, such as [{kind}(...)]")
+    listed = tuple(given)
+    for item in listed:
+        if isinstance(item, type):
+            raise ConfigurationError(f"middleware must be a value: write {item.__name__}(...)")
+        if not callable(item):
+            rule = "a middleware is a function or a value such as CallLog()"
+            is_store = hasattr(item, "get") and hasattr(item, "put")
+            instead = f": write ResponseCache({type(item).__name__}(...))" if is_store else ""
+            raise ConfigurationError(f"{rule}, not {shown_kind(item)}{instead}")
+        if isinstance(item, ClientCheck):
+            item.check(providers)
+    return listed
 
 
 def compose(middleware: Sequence[Middleware], call: Next) -> Next:
