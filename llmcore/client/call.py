@@ -33,9 +33,10 @@ from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.failures.limits import rate_limit_from
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.routes.decoding import ResponseContext, ResponseDecoder
+from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.framing import is_streamed
 from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.response_facts import ResponseContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json

@@ -25,19 +25,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 from attrs import evolve
 
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold, deltas
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
-from llmcore.protocols.response_parts import CompleteEvents, served_tier
+from llmcore.protocols.response_parts import CompleteEvents
 from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.framing import FrameDecoder, Framing, is_streamed
+from llmcore.routes.response_facts import FILLED, ResponseContext, ResponseFacts
 from llmcore.schema import json
-from llmcore.schema.changed import changed, copying
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.event_base import attach_native
 from llmcore.schema.events import (
@@ -51,26 +49,16 @@ from llmcore.schema.events import (
     TextDelta,
     TextEnd,
     TextStart,
-    ToolCall,
     ToolInputDelta,
     ToolInputStart,
 )
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.usage import RateLimitInfo
 
 _UNREPRESENTABLE: Final = (LLMError, RecursionError)
 """Raised for JSON that no value can hold, such as excessive nesting."""
-_REPLACED: Final = Diagnostic(
-    "invalid-utf8-replaced",
-    "",
-    action="changed",
-    message="bytes of the response that are not UTF-8 were read as U+FFFD",
-)
-_with_facts: Final = copying(StreamStart, "diagnostics", "rate_limit", "request_id")
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
-_FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
 _COLLECTED = frozenset({StreamStart, TextEnd, StepFinish, Finish})
 """The events of a complete text that its response is made of."""
 _QUOTED: Final = 200
@@ -78,16 +66,6 @@ _QUOTED: Final = 200
 _AT_ONCE = 64
 """So many frames at most are copied for a `FastReader`, which may read only the first."""
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
-
-
-class ResponseContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a response that are not in its body."""
-
-    diagnostics: tuple[Diagnostic, ...] = ()
-    rate_limit: RateLimitInfo | None = None
-    request_id: str | None = None
-    service_tier: str | None = None
-    """The tier that served the response, where only a header states it."""
 
 
 class ResponseDecoder:
@@ -115,9 +93,9 @@ class ResponseDecoder:
         """The native frames so far; None unless *raw*."""
         fitted = fit_tool_names(request, protocol.tool_names)
         self._request = fitted.request
-        self._tool_names = fitted.originals
-        """The caller's name for each tool whose name was replaced in the request."""
-        self._context = context or ResponseContext()
+        self._facts = ResponseFacts(
+            request, fitted.originals, context or ResponseContext(), self._native
+        )
         self._state: Any = None
         """The state of the state machine; set when the first bytes of a stream arrive."""
         self._frames: FrameDecoder
@@ -133,8 +111,6 @@ class ResponseDecoder:
         """The response so far."""
         self.ended = False
         """Whether the terminal event was returned; nothing is read after it."""
-        self._was_replaced = False
-        """Whether bytes that are not UTF-8 were replaced."""
         self.until_delta = False
         """Whether `feed` returns at the first delta; the next call reads what came with it. The
         beginning of a stream often comes in one chunk with more of it, even all."""
@@ -310,7 +286,7 @@ class ResponseDecoder:
         valid = data.decode("utf-8", "replace").encode()
         if valid == data:
             return None
-        self._was_replaced = True
+        self._facts.was_replaced = True
         return valid
 
     def _new_run(self) -> tuple[FastReader, list[str]] | None:
@@ -354,7 +330,7 @@ class ResponseDecoder:
 
     def _collected(self, complete: Iterable[LLMEvent]) -> list[LLMEvent]:
         """Return the events of a whole response that need no fold."""
-        events = [self._filled(one) if type(one) in _FILLED else one for one in complete]
+        events = [self._facts.filled(one) if type(one) in FILLED else one for one in complete]
         for event in events:
             if type(event) in _COLLECTED:
                 self.accumulator.feed(event)
@@ -370,14 +346,16 @@ class ResponseDecoder:
             if self.ended:
                 return
             kind = type(event)
-            filled = self._filled(event) if kind in _FILLED else event
+            filled = self._facts.filled(event) if kind in FILLED else event
             for done in (event,) if kind is ErrorEvent else self._segments.feed(filled):
                 kind = type(done)
                 events.append(done)
                 if kind in _DELTAS:
                     continue
                 if isinstance(done, ErrorEvent):
-                    self._fill_error(done.error)
+                    self._facts.fill_error(done.error)
+                    if done.error.partial is None:
+                        done.error.partial = self._resumable_partial()
                 self.accumulator.feed(done)
                 if kind in _STARTS:
                     key = _STARTS[kind], str(done.id)  # type: ignore[union-attr]
@@ -386,51 +364,13 @@ class ResponseDecoder:
                         self.accumulator.share_chunks(key, chunks)
                 self.ended = kind is Finish or kind is ErrorEvent
 
-    def _filled(self, event: LLMEvent) -> LLMEvent:
-        """Return *event* with the facts of the request and the response that belong to it."""
-        if isinstance(event, StreamStart):
-            return _with_context(event, self._context)
-        if isinstance(event, ToolInputStart | ToolCall):
-            name = None if event.provider_executed else self._tool_names.get(event.name)
-            return event if name is None else changed(event, name=name)
-        if self._context.service_tier and isinstance(event, StepFinish | Finish):
-            event = _with_tier(event, self._context.service_tier)
-        if self._was_replaced and isinstance(event, Finish):
-            event = changed(event, diagnostics=(*event.diagnostics, _REPLACED))
-        if self._native and isinstance(event, Finish) and event.raw is None:
-            event = changed(event, raw=self._native)
-        return event
-
-    def _fill_error(self, error: LLMError) -> None:
-        if error.provider is None:
-            error.provider = self._request.provider_id or None
-        if error.request_id is None:
-            error.request_id = self._context.request_id
-        if error.rate_limit is None:
-            error.rate_limit = self._context.rate_limit
-        if error.partial is None:
-            partial = self.accumulator.partial
-            metadata = {**partial.provider_metadata}
-            for key, data in self.cursor.items():
-                metadata[key] = {**metadata.get(key, {}), **data}
-            error.partial = evolve(partial, provider_metadata=metadata)
-
-
-def _with_context(start: StreamStart, context: ResponseContext) -> StreamStart:
-    if not (context.diagnostics or context.rate_limit or context.request_id):
-        return start
-    return _with_facts(
-        start,
-        (*context.diagnostics, *start.diagnostics),
-        start.rate_limit or context.rate_limit,
-        start.request_id or context.request_id,
-    )
-
-
-def _with_tier(event: StepFinish | Finish, tier: str) -> StepFinish | Finish:
-    if event.usage is None or event.usage.service_tier is not None:
-        return event
-    return changed(event, usage=changed(event.usage, service_tier=served_tier(tier)))
+    def _resumable_partial(self) -> LLMResponse:
+        """Return the response so far, with the position from which its rest can be streamed."""
+        partial = self.accumulator.partial
+        metadata = {**partial.provider_metadata}
+        for key, data in self.cursor.items():
+            metadata[key] = {**metadata.get(key, {}), **data}
+        return evolve(partial, provider_metadata=metadata)
 
 
 _SSE_FIELD: Final = re.compile(rb"\A\s*(?:data|event|id)?:|\n\r?\ndata: ?\[DONE\]\s*\Z")
