@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +11,12 @@ from llmcore.version import VERSION
 
 if TYPE_CHECKING:
     import mcp
+    from mcp.client.session import MessageHandlerFnT
 
     from llmcore.mcp.http_client import LimitedTransport
 
 
-def client_of(
-    transport: Any, on_message: Callable[[object], Coroutine[Any, Any, None]]
-) -> "mcp.Client":
+def client_of(transport: Any, on_message: "MessageHandlerFnT") -> "mcp.Client":
     """Return the SDK's client over *transport*; it calls *on_message* with notifications."""
     import mcp
 
