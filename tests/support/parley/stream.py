@@ -9,7 +9,6 @@ from llmcore.protocols.protocol import Frame
 from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
 from llmcore.schema.changed import changed
-from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent
 from llmcore.schema.json import JsonValue, NativeObject, objects
 from llmcore.schema.request import LLMRequest
@@ -66,14 +65,10 @@ def step(state: ParleyState, event: NativeObject) -> Step:
         if state.ended:
             break
         handler = _HANDLERS.get(name)
-        try:
-            if handler is None:
-                events.append(ProviderEvent(METADATA_KEY, {name: value}))
-            else:
-                state = handler(state, value, events)
-        except InvalidRequestError as error:  # values refuse what is nested too deeply
-            message = f"the response cannot be read: {error.message}"
-            return changed(state, ended=True), (*events, ErrorEvent(StreamError(message)))
+        if handler is None:
+            events.append(ProviderEvent(METADATA_KEY, {name: value}))
+        else:
+            state = handler(state, value, events)
     return state, events
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import field, frozen
 
 from llmcore import AmazonBedrock, Anthropic, Google, Model, OpenAI, OpenAICompatible
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 from tests.support.servers.loopback import Answer, Loopback, Received, serve
 from tests.support.wire import anthropic, bedrock, chat, gemini, responses
 from tests.support.wire.protocol import pieces
@@ -88,65 +88,71 @@ class Column:
     provider: str
     model_id: str
     model_at: Callable[[str], Model]
-    """Its facade's model, at a base URL."""
+    """Returns the model of its facade at a base URL."""
     path: str
+    """The path of requests whose response is not streamed."""
     streamed_path: str
+    """The path of the others, which may be the same."""
     stream_field: str = "stream"
-    """The field that asks for a stream where the path does not."""
+    """The field of the body that asks for a stream, where the path does not."""
+    stream_value: JsonValue = True
+    """The value by which it does."""
     key_header: tuple[str, str]
     answered_model: str | None
     """The model that responses name; None if they name none."""
 
     # responses
     whole: Callable[[Said], Any]
-    """The body of a response."""
+    """Returns the body of a response."""
     streamed: Callable[[Any], bytes]
-    """The stream that brings a body."""
+    """The bytes of the stream that has the content of a body."""
     stream_type: str
     call_id: Callable[[int], str | None]
     """The id of a call; None where the provider gives none."""
     stop: str
-    """How it says that a response is complete,"""
+    """The finish reason of a response that is complete."""
     calls: str
-    """and that it ends with calls."""
+    """The finish reason of a response that ends with calls."""
     errors: dict[int, tuple[Any, str]]
     """Body and code of errors, by status."""
     thinks: bool = True
     """Whether responses can have thinking."""
     counts_cached: bool = True
-    """Whether it says how many tokens its cache saved."""
+    """Whether usage has the number of tokens that were read from the cache."""
     calls_in_history: bool = True
     """Whether calls that are sent back have fields of their own, rather than being text."""
     counts_thinking: bool = True
-    """Whether it says how many tokens thinking took."""
+    """Whether usage has the number of tokens of the thinking."""
     usage_field: str = "usage"
-    """Where a body states its tokens."""
+    """The field of a response's body with its usage."""
 
     # requests
     history: Callable[[Native], list[Any]]
-    """The messages, without those of the system and marks for the cache,"""
+    """Returns the messages of a request's body, without those of the system and without marks for
+    the cache."""
     asked: Callable[[str], list[Any]]
-    """what they are for a prompt,"""
+    """Returns what `history` is for a conversation of one prompt."""
     turn: Callable[[Said, Sequence[str]], list[Any]]
-    """and what a response and the results of its calls add to them."""
+    """Returns what a response, and the results of its calls, add to `history`."""
     basics: JsonObject
-    """Fields for 50 tokens at most, and the system prompt "Be brief." where it is not a message."""
+    """The fields of a body for at most 50 tokens, and for the system prompt "Be brief." where that
+    is a field and not a message."""
     parts: Callable[[Native], list[Any]]
-    """The parts of the first message."""
+    """Returns the parts of the user's first message."""
     image: Native | None = None
-    """An image by its bytes; None where the API takes none."""
+    """The part of an image that is sent as bytes; None where the API takes none."""
     image_url: str = ""
-    """A place that the provider fetches images from; empty if there is none,"""
+    """A URL that the provider fetches images from; empty if it fetches none."""
     image_at: Native | None = None
-    """and an image there."""
+    """The part of the image at that URL."""
     tools: Callable[[JsonObject], JsonObject]
-    """Fields that offer `weather` with a schema."""
+    """Returns the fields of a body that offer the tool `weather`, whose schema is given."""
     schema_of: Callable[[Native], Any] | None = None
-    """The schema of structured output; None where the API has no such field."""
+    """Returns the schema of structured output in a body; None where the API has no such field."""
     effort: JsonObject
-    """Fields for the effort "low", with 4000 tokens at most."""
+    """The fields of a body for the effort "low", with at most 4000 tokens."""
     options: JsonObject
-    """A provider option of its own, which is sent as it is."""
+    """A provider option, which is sent as it is."""
     caches_by_mark: bool = False
     """Whether the request marks what is to be cached."""
 
@@ -154,7 +160,7 @@ class Column:
         """Whether a request asks for a stream."""
         body = received.json
         return received.path != self.path or bool(
-            isinstance(body, dict) and body.get(self.stream_field)
+            isinstance(body, dict) and body.get(self.stream_field) == self.stream_value
         )
 
     def answer(self, said: Said, received: Received) -> Answer:
