@@ -22,7 +22,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.token_estimate import TokenCount, estimated_tokens
 
 _KEPT: Final = 2048
-"""Counts that are kept; beyond it the one not asked for longest is forgotten."""
+"""How many counts are kept; of more, the one that was used longest ago is removed."""
 _FAULTS_OF_THE_REQUEST: Final = (InvalidRequestError, NotFoundError, ContextLengthError)
 
 
@@ -44,8 +44,7 @@ class TokenCounter:
         """Return the tokens of a request of *body* for *model*.
 
         *read* reads it, if it was not counted yet; *relayed* is the request as the upstream gets it
-        where its body passes as it came. Raises
-        FrontError for a request that is invalid.
+        where its body passes as it came. Raises FrontError for an invalid request.
         """
         whole = f"{model}\n{json.canonical(body)}".encode("utf-8", "surrogatepass")
         key = hashlib.blake2b(whole, digest_size=20).digest()

@@ -14,7 +14,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure
 from llmcore.schema.token_estimate import TokenCount
 
-_ASIDE: Final = Timeouts(total=30.0)
+_TIMEOUTS: Final = Timeouts(total=30.0)
 """The time limit of counting and listing."""
 
 
@@ -37,7 +37,7 @@ class Upstreams:
 
         Raises LLMError if the upstream can count and the call fails.
         """
-        return (await self.client.count_tokens(request, timeouts=_ASIDE)).unwrap()
+        return (await self.client.count_tokens(request, timeouts=_TIMEOUTS)).unwrap()
 
     async def models(self, provider: str) -> Sequence[str]:
         """Return the ids of the models that *provider* lists; empty if its API has no list.
@@ -46,7 +46,7 @@ class Upstreams:
         """
         if provider not in self.client.providers:
             return ()
-        listed = await self.client.list_models(provider, timeouts=_ASIDE)
+        listed = await self.client.list_models(provider, timeouts=_TIMEOUTS)
         if isinstance(listed, Failure) and isinstance(listed.error, ConfigurationError):
             return ()
         return tuple(model.id for model in listed.unwrap())

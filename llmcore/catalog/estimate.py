@@ -27,7 +27,7 @@ class RequestEstimate:
     input_cost: float | None = field(default=None, eq=False)
     """US dollars for the input, as if no cache held any of it."""
     max_cost: float | None = field(default=None, eq=False)
-    """US dollars for the input and the most output, tools and retries apart."""
+    """US dollars for the input and the most output, without tools and retries."""
 
     @property
     def input_tokens(self) -> int:

@@ -30,8 +30,8 @@ _REORDERING = re.compile("[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 """Characters that a terminal does not show, or that change the order in which it shows others."""
 
 
-def _in_order(text: str) -> str:
-    """Return the JSON *text* as it is read: what is approved must be what is run."""
+def _visible(text: str) -> str:
+    """Return the JSON *text* with such characters escaped: what is shown must be what is run."""
     return _REORDERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -49,7 +49,7 @@ def ask_for_approval(calls: Sequence[ToolCallPart]) -> dict[str, bool]:
 
 
 def _is_approved(call: ToolCallPart) -> bool:
-    shown = f"{call.name}({_in_order(json.dumps(call.arguments, ensure_ascii=False))})"
+    shown = f"{call.name}({_visible(json.dumps(call.arguments, ensure_ascii=False))})"
     if not sys.stdin.isatty():
         note(f"{shown} is refused: it needs approval, and standard input is not a terminal")
         return False

@@ -56,7 +56,7 @@ def load_files(request: LLMRequest) -> LLMRequest:
 
 
 def load_unary_files(request: _Request) -> _Request:
-    """Do the same for the request of a unary call, whose fields are media or tuples of media."""
+    """Return *request*, of a unary call, with the bytes of the local files in its fields."""
     changes: dict[str, object] = {}
     for attribute in fields(type(request)):
         value: Any = getattr(request, attribute.name)

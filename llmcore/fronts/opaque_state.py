@@ -155,9 +155,10 @@ def part_key(part: ContentPart) -> str:
 
 
 def call_key(call: ToolCallPart) -> str:
-    """Return what a call's state is kept by: some servers give every conversation the same ids.
+    """Return the key by which a server keeps the state of *call*.
 
-    Clients in JavaScript write 1.0 as 1.
+    The id alone would not do: some servers use the same ids in every conversation. Numbers such as
+    1.0 are written as 1, as clients in JavaScript send them back.
     """
     said = _INTEGRAL.sub(b"", json.dumps([call.name, call.arguments]))
     digest = hashlib.blake2b(said, digest_size=9).digest()
@@ -165,7 +166,7 @@ def call_key(call: ToolCallPart) -> str:
 
 
 def rest_key(key: str) -> str:
-    """Return what the state after the last reasoning is kept by, of the call with *key*."""
+    """Return the key by which the state after the last reasoning is kept, for a call's *key*."""
     return f"rest:{key}"
 
 
@@ -412,7 +413,10 @@ class EchoReader:
         return True
 
     def _is_early(self, state: ResponseState) -> bool:
-        """Return whether *state* names calls, or anything at all, of which nothing came yet."""
+        """Return whether *state* came before all of the calls that it names.
+
+        Without echoes before it, it is early if it names any part.
+        """
         keys = set(map(_key_of_entry, state.entries)) - {""}
         if not self._waiting:
             return bool(keys)
@@ -465,7 +469,7 @@ class EchoReader:
             self._responses.append((None, echoes))
 
     def take(self) -> list[tuple[Origin | None, list[Echo]]]:
-        """Return the responses that were read, each with its origin, and start again empty."""
+        """Return the responses that were read, each with its origin, and forget them."""
         self._restore_early(all_of_them=True)
         if self._waiting:
             self._append(self._waiting)

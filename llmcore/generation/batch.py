@@ -64,7 +64,7 @@ class BatchRun:
     resumed: int = 0
     """Requests whose responses were in the file already; nothing was sent for them."""
     failed: int = 0
-    """Requests that failed in the end; they are sent again by the next run."""
+    """Requests that failed after all retries; they are sent again by the next run."""
     usage: Usage = Usage()
     """The tokens of the responses of this run."""
     cost: float | None = None
@@ -88,8 +88,8 @@ async def run_batch(
 
     *checkpoint* is a SQLite file of finished responses: each is in it before *on_result* is called,
     and a request whose response is there is not sent again, so a program that was killed continues
-    where it stopped. Requests are read as they are needed, and failures do not keep the others from
-    a response. They are paced by what the provider's headers state as left, and by its times to
+    where it stopped. Requests are read as they are needed, and one that fails does not stop the
+    others. They are paced by what the provider's headers state as left, and by its times to
     wait; a `RateLimiter` of the client does that if it has one. *timeout* is the seconds of each
     request, or all limits. Requests that name no model are for *model*. Lines of a file are `{"id":
     ..., "request": {...}}`, the request as `to_json` writes it, or have `model`, `provider`,

@@ -28,7 +28,7 @@ class AuthContext:
     token: str | None = field(default=None, repr=False)
     """The token that the auth's `fetch` returned."""
     shown: bool = False
-    """Whether the request is shown and not sent, so that it is of use without a key as well."""
+    """Whether the request is only shown, and never sent: a missing key is then not an error."""
     missing_key: str | None = None
     """The placeholder for a missing key."""
 
@@ -82,7 +82,7 @@ FetchWhen: TypeAlias = Callable[[Mapping[str, str]], bool]
 
 
 def always(_environ: Mapping[str, str]) -> bool:
-    """Fetch the credentials that the environment names."""
+    """Return True: a token is needed in every environment."""
     return True
 
 
@@ -230,7 +230,7 @@ class Auth(NotPickled):
 
 
 def _combined(word: str, sign: Sign, parts: Sequence[Auth]) -> Auth:
-    """Return an auth of *parts*; it fetches what the first of them that fetches does."""
+    """Return an auth of *parts*; its token is that of the first part that fetches one."""
     names = dict.fromkeys(name for auth in parts for name in auth.variables)
     whole = Auth(
         id=word.join(auth.id for auth in parts),

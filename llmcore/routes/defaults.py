@@ -28,7 +28,7 @@ class ModelLimits:
 
     @property
     def most_output(self) -> int | None:
-        """The largest `max_tokens` that makes sense."""
+        """The largest `max_tokens` that the models can use; None if it is unknown."""
         known = [limit for limit in (self.context, self.output) if limit is not None]
         return min(known, default=None)
 

@@ -114,7 +114,7 @@ def _is_image(part: ContentPart) -> bool:
 
 
 def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
-    """Return *protocol* with the headers that depend on the messages, and without a memory."""
+    """Return *protocol* with Copilot's headers, and without references to stored responses."""
     inner = protocol.body.build
 
     def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:

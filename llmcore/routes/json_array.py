@@ -1,7 +1,7 @@
 r"""One JSON array whose elements arrive over time (RFC 8259).
 
 Gemini's `streamGenerateContent` returns one when it is not asked for `alt=sse`:
-`[{...},\r\n{...}]`. Each top-level element is a frame, sent on with its last byte. In a
+`[{...},\r\n{...}]`. Each top-level element is a frame, returned at its last byte. In a
 body that is an object, or several in a row, each is a frame: errors look like that.
 
 Only strings and brackets are read here. The protocol, which parses each
@@ -41,7 +41,7 @@ class _Inside(Enum):
 
 # Each pattern matches up to the next byte that matters, and always matches. Neighbouring
 # repeats share no byte, so none backtracks over more than one string. The counts bound the
-# memory that a repeated group takes in the matcher; who reaches one just matches again.
+# memory that a repeated group takes in the matcher; a longer text takes several matches.
 _GAP = re.compile(rb"[ \t\r\n,]*")
 _SCALAR = re.compile(rb"[^ \t\r\n,\]]*")
 _TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]*"[^"\\]*"){0,99}[^"\[\]{}]*')

@@ -179,7 +179,7 @@ def replace_lone_surrogates(text: str) -> str:
 def dumps_whole(value: JsonValue) -> tuple[bytes, JsonValue | None]:
     """Return *value* as `dumps` does, with U+FFFD for each lone surrogate.
 
-    With it, the changed value; None if there was no lone surrogate.
+    The second item is the changed value; None if there was no lone surrogate.
     """
     try:
         return orjson.dumps(value), None  # which rejects surrogates
@@ -436,7 +436,7 @@ def text_or_json(value: JsonValue) -> str:
 
 
 def text_or_empty(value: JsonValue) -> str:
-    """Return a text as it is, any other value as JSON, and none for None."""
+    """Return a text as it is, any other value as JSON; an empty text for None."""
     return "" if value is None else text_or_json(value)
 
 

@@ -15,7 +15,7 @@ from llmcore.schema.usage import RateLimitInfo, Usage
 
 
 def _usage(given: Usage | None) -> Usage:
-    """Return *given*; None, as events have it, is a usage of which nothing is known."""
+    """Return *given*, or an empty usage in place of None, which events have for an unknown one."""
     return Usage() if given is None else given
 
 
@@ -47,7 +47,7 @@ class LLMResponse:
     id: str | None = None
     """The provider's id of the response."""
     usage: Usage = field(default=Usage(), converter=_usage)
-    """Fields that the provider did not report are None; of `Usage()`, it reported nothing."""
+    """Fields that the provider did not report are None: all of them, if it reported nothing."""
     cost: float | None = field(default=None, eq=False)
     """US dollars, as the provider states them or from the list price of the tokens; None if neither
     is known. Set by clients; responses folded without a client have None."""

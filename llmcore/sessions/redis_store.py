@@ -70,7 +70,7 @@ class RedisStore:
     ) -> None:
         self._prefix = prefix
         self._ttl_s = check_ttl(ttl_s)
-        # No retries: an append that is sent twice is there twice.
+        # No retries: an append that is sent twice would be stored twice.
         self._client = connect(url, setting="url", connect_s=timeout_s, reply_s=timeout_s)
         self._closing = Lock()
 

@@ -175,7 +175,7 @@ class _Body:
         self._close()
 
     def __del__(self) -> None:
-        """Close the connection of a body that was dropped, in its loop: any thread may be here."""
+        """Close the connection of a dropped body, in its loop, since any thread may call this."""
         if self._native.connection is None:
             return
         if self._loop.is_closed():  # and with it the connection, of which aiohttp would warn
@@ -196,10 +196,10 @@ class _Body:
             self._timer.cancel()
             self._timer = None
         if seconds is not None:
-            self._timer = self._loop.call_later(seconds, _look, self._reference)
+            self._timer = self._loop.call_later(seconds, _check_wait, self._reference)
 
-    def look(self) -> None:
-        """Fail a read that has waited too long, and look again when the next one may have."""
+    def check_wait(self) -> None:
+        """Fail a read that has waited too long; else set a timer for when it will have."""
         limit, now = self._limit, self._loop.time()
         if limit is None:
             return
@@ -208,13 +208,13 @@ class _Body:
             error = RequestTimeoutError("no data arrived in time (read)", error_code="read")
             self._content.set_exception(error)
         else:
-            self._timer = self._loop.call_at(since + limit, _look, self._reference)
+            self._timer = self._loop.call_at(since + limit, _check_wait, self._reference)
 
 
-def _look(body: "weakref.ref[_Body]") -> None:
-    """Have *body* look for a late read. The timer does not keep a body that was dropped."""
+def _check_wait(body: "weakref.ref[_Body]") -> None:
+    """Check whether a read of *body* is late. The timer does not keep a body that was dropped."""
     if (kept := body()) is not None:
-        kept.look()
+        kept.check_wait()
 
 
 class _Request(aiohttp.ClientRequest):
@@ -227,7 +227,7 @@ class _Request(aiohttp.ClientRequest):
         self.headers = CIMultiDict(headers)
 
     def update_auto_headers(self, skip_auto_headers: Any) -> None:
-        """Add none."""
+        """Add no headers."""
 
 
 def _new_session(socket: str | None) -> aiohttp.ClientSession:

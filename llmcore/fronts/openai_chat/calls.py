@@ -117,7 +117,7 @@ class CallWriter:
         call.text = part.arguments_text if text is None or not text.strip() else text
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the whole message; none without calls, as clients want it."""
+        """Return the fields of the whole message; none without calls, as clients expect."""
         calls = list(self._calls.values())
         if not calls:
             return {}

@@ -79,10 +79,10 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 def read_content(
     content: object, diagnostics: Diagnostics, *, protocol_id: str | None
 ) -> tuple[ContentPart, ...]:
-    """Return a message's content: a text, a list of parts, or nothing.
+    """Return the parts of a message's content, which is a text, a list of parts, or null.
 
-    *protocol_id* is the upstream's: parts that OpenAI's API does not have go up unread to one of
-    Chat Completions. Raises FrontError, naming the place, for what is none of these.
+    *protocol_id* is that of the upstream: if it is Chat Completions, parts that OpenAI's API does
+    not have are sent to it unread. Raises FrontError, naming the place, for other content.
     """
     if not content:
         return ()  # an empty text has no part that an API takes
@@ -306,8 +306,8 @@ def read_images(value: object, path: str) -> tuple[ImagePart, ...]:
 def native_audio(file: File, created_at: int) -> JsonObject | None:
     """Return spoken words as `audio` of a message; None for another file.
 
-    The API keeps audio for a time, which an upstream that does so states; here it is not kept at
-    all, so that of others expires as it is written.
+    `expires_at` is the time until which the upstream keeps the audio. Audio of an upstream that
+    states none expires at once, since the gateway does not keep it.
     """
     if not (file.media_type or "").startswith("audio/") or file.data is None:
         return None

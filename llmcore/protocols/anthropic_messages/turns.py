@@ -100,8 +100,8 @@ def with_results_alone(
 ) -> list[Message]:
     """Return *messages* with nothing beside results that code, or a tool, waits for.
 
-    Other parts of such a message move to the user's next message at which nothing waits. Without
-    one they are left out: the API would refuse the request, or end the turn.
+    Other parts of such a message move to the next message of the user that answers no such wait.
+    Without one they are left out: the API would refuse the request, or end the turn.
     """
     held: _Held = []
     running: set[str] = set()
@@ -132,7 +132,10 @@ def _is_by_code(call: ToolCallPart) -> bool:
 def _placed(
     message: Message, by_code: set[str], held: _Held, diagnostics: Diagnostics, *, waits: bool
 ) -> Message:
-    """Return a message of the user's without what has to wait, or with what has waited."""
+    """Return a message of the user without parts that must come later, which are added to *held*.
+
+    Where nothing *waits* for its results, it has the parts that were held before.
+    """
     results: list[ContentPart] = []
     others: list[ContentPart] = []
     for index, part in enumerate(message.content):
@@ -146,7 +149,7 @@ def _placed(
         held += [(diagnostics, tuple(others))] if others else []
         return evolve(message, content=tuple(results))
     for place, _ in held:
-        why = "its place is behind the results that are waited for; it follows when they have come"
+        why = "results that code or a tool waits for must be alone; it follows in a later message"
         place.changed("reordered-content", why)
     waited = [part for _, parts in held for part in parts]
     held.clear()

@@ -78,7 +78,7 @@ def lower_media(
 def _lower_source(part: MediaPart, diagnostics: Diagnostics) -> NativeObject:
     """Return `inlineData` for bytes, `fileData` for a URI.
 
-    The MIME type goes with its parameters: raw audio is nothing without its rate. Bytes are in
+    The MIME type keeps its parameters: raw audio cannot be played without its rate. Bytes are in
     base64 of the standard alphabet, which ProtoJSON writes, and Google's clients for JavaScript and
     Go. The service takes both alphabets; servers that imitate it often take this one only. Source:
     https://protobuf.dev/programming-guides/json, read November 2026.
@@ -115,14 +115,14 @@ class GeminiTarget(LoweringTarget, frozen=True, kw_only=True):
     rules: GeminiRules
 
     def replayed(self, part: ContentPart) -> NativeObject:
-        """Return the native fields that *part* brought from this API."""
+        """Return the native fields that *part* has from a response of this API."""
         return dict(object_or_empty(part.provider_metadata.get(self.policy.metadata_key)))
 
 
 def lower_part(
     part: ContentPart, target: GeminiTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
-    """Return *part* as native parts: content that user and model can have alike."""
+    """Return *part* as native parts: content that messages of the user and the model can have."""
     replayed = target.replayed(part)
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
@@ -245,8 +245,8 @@ def _lower_items(
 ) -> tuple[str, list[NativeObject]]:
     """Return the text of a result, with a mark in the place of each file, and its files.
 
-    *native_files* has the fields, such as names, of the files that came in a result of this API. An
-    address that came so goes back so: other addresses are not accepted in a result.
+    *native_files* has the fields, such as names, of the files that came in a result of this API. Of
+    addresses, a result may have only those that came in one.
     """
     texts: list[str] = []
     lowered_files: list[NativeObject] = []

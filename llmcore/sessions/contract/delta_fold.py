@@ -40,7 +40,7 @@ Clock: TypeAlias = Callable[[], str]
 """Returns the present time as ISO 8601 text."""
 
 Ids: TypeAlias = Callable[[], str]
-"""Makes a new, unique id."""
+"""Returns a new, unique id."""
 
 
 def to_deltas(

@@ -106,7 +106,7 @@ def _tags(kind: Any) -> tuple[str, ...]:
 
 
 def _renamed(kind: Any) -> dict[str, Any]:
-    """Return the fields whose names in JSON are words of Python."""
+    """Return the fields whose names in JSON are keywords of Python."""
     names = [attribute.name for attribute in fields(kind) if attribute.name.endswith("_")]
     return {name: override(rename=name.rstrip("_")) for name in names}
 
