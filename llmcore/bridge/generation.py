@@ -130,10 +130,10 @@ class Generation(Generic[Read]):
 
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of the *chosen* model, to be run."""
-        call, owner = self.marked(call, chosen), call.caller.owner
+        call, owner = self.with_cache_marks(call, chosen), call.caller.owner
         if route := self.relay_route(call.request, chosen):
             return self.relayed(call, chosen, route)
-        chosen = self.recalling(chosen, owner)
+        chosen = self.with_kept_state(chosen, owner)
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
         writer = self.front.writer(chosen.info, read, chosen.upstream)
@@ -141,7 +141,7 @@ class Generation(Generic[Read]):
         cached = self.cached(call, chosen, read.request)
         return self.run(call, chosen, read, writer, keep=keep, cached=cached)
 
-    def recalling(self, chosen: ChosenModel, owner: str) -> ChosenModel:
+    def with_kept_state(self, chosen: ChosenModel, owner: str) -> ChosenModel:
         """Return *chosen* with the state of calls that was kept for *owner*."""
         kept_state = partial(self._service.call_states.get, owner)
         return replace(chosen, upstream=changed(chosen.upstream, kept_state=kept_state))
@@ -154,7 +154,7 @@ class Generation(Generic[Read]):
 
         return keep
 
-    def marked(self, call: OperationRequest, chosen: ChosenModel) -> OperationRequest:
+    def with_cache_marks(self, call: OperationRequest, chosen: ChosenModel) -> OperationRequest:
         """Return *call* with marks for the upstream's cache of prompts, where they are wanted."""
         if not self._service.settings.cache.prompt_marks:
             return call

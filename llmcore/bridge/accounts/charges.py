@@ -117,7 +117,7 @@ class Accounts:
         """
         limits = caller.key.limits if caller.key is not None else None
         charge = Charge(self, caller, run, body)
-        if self._counts(limits):
+        if self._is_limited(limits):
             try:
                 await self._in_thread(partial(self._reserve, charge, limits))
             except BaseException:
@@ -135,7 +135,7 @@ class Accounts:
         Raises FrontError, and leaves the reservation as it is: 429 if a rate or a budget does not
         allow the try, 503 if the ledger cannot be reached.
         """
-        await self._in_thread(partial(self._raise, charge, call, response))
+        await self._in_thread(partial(self._raise_reservation, charge, call, response))
 
     async def _in_thread(self, step: Callable[[], None]) -> None:
         try:
@@ -152,7 +152,7 @@ class Accounts:
     async def check(self) -> None:
         """Raise StateUnavailableError if requests need the ledger and it cannot be reached."""
         settings = self.settings
-        if settings.issued_keys or self._counts(None):
+        if settings.issued_keys or self._is_limited(None):
             await anyio.to_thread.run_sync(self.ledger.check, limiter=self._threads)
 
     async def recover(self) -> None:
@@ -186,7 +186,7 @@ class Accounts:
 
     # -- before the response
 
-    def _counts(self, limits: KeyLimits | None) -> bool:
+    def _is_limited(self, limits: KeyLimits | None) -> bool:
         settings = self.settings
         if settings.budget_usd or settings.budget_tokens or self._shared_rate:
             return True
@@ -211,7 +211,7 @@ class Accounts:
                 self._writer.release(charge.id, increments)
             raise
 
-    def _raise(self, charge: "Charge", call: CallRecord, response: LLMResponse) -> None:
+    def _raise_reservation(self, charge: "Charge", call: CallRecord, response: LLMResponse) -> None:
         use = use_of_try(call, response, time.monotonic() - charge.begun, self._prices)
         if use is None:
             return

@@ -24,12 +24,12 @@ class ChatCompletions(Generation[ReadChatRequest]):
 
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """`POST /chat/completions`."""
-        call = self.marked(call, chosen)
+        call = self.with_cache_marks(call, chosen)
         route = self.relay_route(call.request, chosen)
         if route is not None and not has_foreign_forms(call.body):
             return self.relayed(call, chosen, route)
         owner = call.caller.owner
-        chosen = self.recalling(chosen, owner)
+        chosen = self.with_kept_state(chosen, owner)
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
 

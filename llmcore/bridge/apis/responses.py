@@ -92,13 +92,13 @@ class Responses(Generation[ReadResponsesRequest]):
 
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of a request whose client waits for it."""
-        call = self.marked(call, chosen)
+        call = self.with_cache_marks(call, chosen)
         if call.body.get("store") is False:
             route = self.relay_route(call.request, chosen)
             if route is not None and not _refers_to_stored(call.body):
                 return self.relayed(call, chosen, route)
-        chosen = self.recalling(chosen, call.caller.owner)
-        return self._run(call, chosen, await self._checked(call, chosen))
+        chosen = self.with_kept_state(chosen, call.caller.owner)
+        return self._run(call, chosen, await self._read_checked(call, chosen))
 
     # -- requests over a WebSocket, whose connection remembers conversations
 
@@ -106,8 +106,8 @@ class Responses(Generation[ReadResponsesRequest]):
         """Return the response of a request as lines of JSON, which *memory* is to remember."""
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
-            call = self.marked(call, chosen)
-            chosen = self.recalling(chosen, call.caller.owner)
+            call = self.with_cache_marks(call, chosen)
+            chosen = self.with_kept_state(chosen, call.caller.owner)
             read, writer = await self._read_turn(call, chosen, memory)
             return self.run(
                 call,
@@ -137,7 +137,7 @@ class Responses(Generation[ReadResponsesRequest]):
     async def _read_turn(
         self, call: OperationRequest, chosen: ChosenModel, memory: "TurnMemory"
     ) -> tuple[ReadResponsesRequest, ResponsesWriter]:
-        read = await self._checked(call, chosen, memory.known)
+        read = await self._read_checked(call, chosen, memory.known)
         return read, ResponsesWriter(chosen.info, read, chosen.upstream)
 
     def _remembering(
@@ -179,14 +179,14 @@ class Responses(Generation[ReadResponsesRequest]):
 
     # -- reading
 
-    async def _checked(
+    async def _read_checked(
         self,
         call: OperationRequest,
         chosen: ChosenModel,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadResponsesRequest:
         """Return a request that can be answered, as far as is known before it is sent."""
-        read = await self._remembered(call, chosen, known)
+        read = await self._read_with_stored(call, chosen, known)
         await self.check(read.request)
         if read.store:
             await self._service.from_store(self._store.check())
@@ -198,8 +198,8 @@ class Responses(Generation[ReadResponsesRequest]):
         ending = _BackgroundEnding(owner)
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
-            call, chosen = self.marked(call, chosen), self.recalling(chosen, owner)
-            read = await self._checked(call, chosen)
+            call, chosen = self.with_cache_marks(call, chosen), self.with_kept_state(chosen, owner)
+            read = await self._read_checked(call, chosen)
             writer = ending.begin(chosen.info, read, chosen.upstream)
             return self.run(
                 call,
@@ -228,7 +228,7 @@ class Responses(Generation[ReadResponsesRequest]):
 
     async def _compacted(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         request = replace(call.request, body=as_response_request(call.body))
-        read = await self._remembered(replace(call, request=request), chosen)
+        read = await self._read_with_stored(replace(call, request=request), chosen)
         diagnostics = Diagnostics()
         items = user_items(read.before, read.input_items, new_id, diagnostics)
         noted = evolve(read, diagnostics=(*read.diagnostics, *diagnostics.entries))
@@ -257,9 +257,9 @@ class Responses(Generation[ReadResponsesRequest]):
         """`POST /responses/input_tokens`."""
         request = replace(call.request, body={**call.body, "store": False, "stream": False})
         call = replace(call, request=request)
-        return await self.counted(call, partial(self._remembered, call))
+        return await self.counted(call, partial(self._read_with_stored, call))
 
-    async def _remembered(
+    async def _read_with_stored(
         self,
         call: OperationRequest,
         chosen: ChosenModel,
