@@ -432,6 +432,6 @@ class _Deferred:
 
 
 def broken_read(what: str, cause: BaseException, partial: LLMResponse | None) -> AbortError:
-    """Return the error of a *what* that cannot be read any more, since *cause* ended a read."""
+    """Return the error of a stream or a run (*what*) after a read that *cause* ended."""
     message = f"an earlier read of the {what} was ended by {type(cause).__name__}"
     return AbortError(message, partial=partial)

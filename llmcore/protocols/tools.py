@@ -5,8 +5,8 @@ grammar of its input goes into the description, since nothing holds the model to
 
 A call and its result are tied by an id. Providers differ in what they accept, so an id
 made by one of them may be refused by the next. `CallIdRule.fit` maps such an id to a legal one: the
-same input gives the same output in every process (prompt caches depend on it), and two
-ids stay two ids, because what is cut off lives on in a hash.
+same input gives the same output in every process (prompt caches depend on it), and different
+ids stay different, because a hash replaces what is cut off.
 
 A name that the API takes is sent unchanged. Any other is replaced in the request, everywhere it
 is (tools, the tool choice, calls and results of the history), and put back in the response:
@@ -52,7 +52,7 @@ def note_function(diagnostics: Diagnostics, api: str = "the API") -> None:
     diagnostics.changed(
         "custom-tool-as-function",
         f"{api} has no freeform tools: it is a function of one string, "
-        "and nothing holds that string to a grammar",
+        "whose grammar is not enforced",
     )
 
 
@@ -196,7 +196,7 @@ def nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedToo
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _HASH_LENGTH = 16
-"""Characters of base 62: 95 bits, so that ids of one conversation never meet."""
+"""Characters of base 62: 95 bits, so that ids of one conversation do not collide."""
 _LONGEST = 64
 """The longest generated id if its rule has no maximum."""
 
@@ -270,9 +270,9 @@ _MARKED: Final = re.compile(r"(?:functions\.)?([A-Za-z0-9_-]+)(?::\d+|<\|.*)?", 
 
 
 def offered_name(name: str, offered: Collection[str]) -> str:
-    """Return the name of the tool, of those *offered*, that *name* is with marks around it.
+    """Return the name of the tool among *offered* that *name* has with marks around it.
 
-    Servers leak marks of the model's template: `look<|channel|>commentary` (gpt-oss,
+    Some servers leave marks of the model's template in names: `look<|channel|>commentary` (gpt-oss,
     https://github.com/vllm-project/vllm/pull/32633), `functions.look:0` (Kimi's ids of calls,
     https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md).
     """

@@ -43,7 +43,7 @@ from llmcore.client.middleware.token_bucket import TokenBucket, per_minute
 from llmcore.fronts.errors import FrontError, forbidden, rate_limited
 
 MAX_CALLERS = 10_000
-"""Callers whose rate is remembered; beyond it the one not seen for longest is forgotten."""
+"""How many callers' rates are kept; of more, that of the caller seen longest ago is removed."""
 
 ANYBODY = "anybody"
 """The owner of all responses of a gateway without keys."""
@@ -189,8 +189,8 @@ def _digest(key: str) -> str:
 def is_allowed_host(host: str, allowed: tuple[str, ...]) -> bool:
     """Return whether the `host` header names this machine itself, or one of *allowed*.
 
-    Without a client key it must: a web page whose own name was made to lead here would
-    otherwise speak for its visitor.
+    Without a client key it must: a web page could otherwise send requests by a name of its own
+    that leads to this machine (DNS rebinding).
     """
     match = _HOST.fullmatch(host)
     if match is None:
@@ -309,7 +309,7 @@ class AccessMiddleware:
         if is_metrics:
             _check_reader(caller)
         if self._served.is_free(scope["path"]) or scope["path"].startswith(_UI_PATHS):
-            return caller  # the page asks again and again
+            return caller  # the page polls
         if not (_has_own_rate(caller) and _may_be_charged(scope)):
             self._check_rate(caller)
         return caller
@@ -413,7 +413,7 @@ def preflight_response(scope: Scope, origin: str) -> BytesResponse | None:
     allowing = [
         *_headers(origin),
         (b"access-control-allow-methods", _METHODS),
-        # All that it wants: `*` would not allow `authorization`.
+        # The headers that it names: `*` would not allow `authorization`.
         (b"access-control-allow-headers", headers.get(_ASKED_HEADERS, "").encode("latin-1")),
         (b"access-control-max-age", _KEPT_S),
     ]

@@ -59,7 +59,7 @@ def run(
     def listens(url: str, **more: object) -> None:
         log(logging.INFO, "listening", url=f"{url}/v1", version=VERSION, **more)
         needed = _OWN_FILES + 2 * settings.limits.max_running  # of clients, and to upstreams
-        if open_files < needed:  # connections without a file are closed, and nothing else tells
+        if open_files < needed:  # further connections would be closed without a message
             log(logging.WARNING, "too_few_open_files", allowed=open_files, needed=needed)
         if announce is not None:
             announce(url)

@@ -44,9 +44,9 @@ _FAILED: Final = 70
 """The exit status of a worker that failed with an exception; EX_SOFTWARE of sysexits.h."""
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT)
 _REPORT_S: Final = 1.0
-_LOOK_S: Final = 5.0
-_SILENT_LOOKS: Final = 12
-"""A worker hangs that has reported nothing at so many looks in a row. They are counted rather than
+_CHECK_S: Final = 5.0
+_SILENT_CHECKS: Final = 12
+"""A worker hangs if it has reported nothing for so many checks in a row. Checks are counted and not
 seconds, because those also pass while the whole container is paused."""
 
 Serve = Callable[[Callable[[], None]], None]
@@ -68,10 +68,10 @@ class _Worker:
     is_ready: bool = False
     """Whether it has reported since it was started."""
     silent: int = 0
-    """How many looks in a row it has reported nothing."""
+    """For how many checks in a row it has reported nothing."""
 
-    def look(self) -> None:
-        """Read its reports since the last look."""
+    def check(self) -> None:
+        """Read its reports since the last check."""
         try:
             reported = bool(os.read(self.reports, 4096))
         except BlockingIOError:
@@ -120,7 +120,7 @@ class Supervisor:
             pipes = [worker.reports for worker in waiting]
             readable, _, _ = select.select([received, *pipes], [], [], 1.0)
             for worker in waiting:
-                worker.look()
+                worker.check()
             signals = _read_signals(received) if received in readable else []
             if self._reaped():
                 self._stop(signal.SIGTERM)
@@ -133,14 +133,14 @@ class Supervisor:
 
     def _until_stopped(self, received: int, announce: Callable[[], None]) -> signal.Signals:
         announce()
-        next_look = time.monotonic() + _LOOK_S
+        next_look = time.monotonic() + _CHECK_S
         while True:
             due = (worker.due for worker in self._workers if not worker.pid)
             wait = max(0.0, min((next_look, *due)) - time.monotonic())
             readable, _, _ = select.select([received], [], [], wait)
             if time.monotonic() >= next_look:
                 self._kill_hung()
-                next_look = time.monotonic() + _LOOK_S
+                next_look = time.monotonic() + _CHECK_S
             signals = _read_signals(received) if readable else []
             for pid, status in self._reaped().items():
                 log(logging.WARNING, "worker_died", pid=pid, status=status)
@@ -152,8 +152,8 @@ class Supervisor:
     def _kill_hung(self) -> None:
         for worker in self._workers:
             if worker.pid:
-                worker.look()
-                if worker.silent == _SILENT_LOOKS:  # once, however long it takes to end
+                worker.check()
+                if worker.silent == _SILENT_CHECKS:  # once, however long it takes to end
                     log(logging.ERROR, "worker_hangs", pid=worker.pid)
                     with suppress(ProcessLookupError):
                         os.kill(worker.pid, signal.SIGKILL)

@@ -167,7 +167,7 @@ class SpendWriter:
                     self._ledger.settle(batch)
                     self._done(len(batch))
                 self._give_back()
-                self._keep_house()
+                self._maintain()
             except StateUnavailableError as error:
                 self._failed(error)
             except Exception:  # noqa: BLE001  a fault of the gateway; the thread must stay
@@ -215,7 +215,7 @@ class SpendWriter:
             with self._changed:
                 del self._unanswered[0]
 
-    def _keep_house(self) -> None:
+    def _maintain(self) -> None:
         """Extend the lease, and delete a few of the old rows."""
         now = time.monotonic()
         if now - self._renewed_at > _RENEWED_S:

@@ -56,8 +56,8 @@ def on_text(
 ) -> GeminiState:
     """Emit a delta of text or reasoning, in the open segment or in a new one.
 
-    A text with a signature is the end of the open text if it *may_continue* the part before it,
-    which came in another chunk: clients show texts of their own apart.
+    A text with a signature ends the open text if it *may_continue* the part before it, which came
+    in another chunk. Otherwise it is a separate text.
     """
     native = present(part, but=("text", "thought"))
     text = str_or_none(part.get("text")) or ""
@@ -174,7 +174,7 @@ def _probability(token: NativeObject) -> float | None:
 
 
 def on_grounding(state: GeminiState, candidate: NativeObject, events: Events) -> GeminiState:
-    """Emit a `Source` for each thing that *candidate* rests on; keep its citations for the end."""
+    """Emit a `Source` for each source of *candidate*; keep its citations for the end."""
     grounding = object_or_empty(candidate.get("groundingMetadata"))
     if grounding:
         state = change(state, groundings=PersistentList(grounding, state.info.groundings))

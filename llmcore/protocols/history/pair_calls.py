@@ -166,7 +166,7 @@ class _Matcher:
         if not isinstance(part, ToolResultPart):
             self._passed += 1
             if not self._policy.alternate:
-                why = "the target's tool messages hold results only; the rest became the user's"
+                why = "the target's tool messages hold results only; the rest became a user message"
                 self._diagnostics.at(path_of(place)).changed("tool-message-split", why)
             return False
         entry = self._open.get(part.tool_call_id)
@@ -199,7 +199,7 @@ class _Matcher:
         return True
 
 
-# -- calls get legal, unique ids, and every one a response
+# -- each call gets a legal, unique id and a result
 
 
 def settle(

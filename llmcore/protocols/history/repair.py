@@ -101,7 +101,7 @@ def _lift(draft: Draft, lifted: list[TextPart], diagnostics: Diagnostics, *, mov
         (place, part) for place, part in draft.parts if not isinstance(part, TextPart)
     ]
     if rest:
-        why = "the target's instructions are text only; the rest became the user's"
+        why = "the target's instructions are text only; the rest became a user message"
         diagnostics.at(draft.path).changed("system-message-demoted", why)
     draft.parts, draft.role = rest, "user" if rest else draft.role
 

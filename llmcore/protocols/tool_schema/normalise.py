@@ -42,7 +42,7 @@ _NEVER_NULL: Final = (ONE | MANY | NAMED | _OF_TYPES | (ANNOTATIONS - {"default"
 def without_null_keywords(schema: JsonObject) -> JsonObject:
     """Return *schema* without keywords that are null although their values cannot be.
 
-    Clients in Go write empty lists and objects so (`"required": null`), and servers refuse them.
+    Clients in Go write null for empty lists and objects (`"required": null`); servers refuse it.
     """
     return _without_nulls(schema) if b":null" in json.dumps(schema) else schema
 

@@ -159,8 +159,8 @@ ONE_HANGS = """
 import os, pathlib, signal, time
 from llmcore.bridge.http import workers
 
-workers._LOOK_S = 0.05
-workers._SILENT_LOOKS = 100
+workers._CHECK_S = 0.05
+workers._SILENT_CHECKS = 100
 
 def serving(report):
     first = not pathlib.Path("hung").exists()
@@ -204,7 +204,7 @@ def test_only_a_worker_that_was_ready_and_reports_nothing_is_silent() -> None:
     silent = []
     for reported in (b"", b"", b"1", b"", b"", b"11", b""):
         os.write(reporting, reported)
-        worker.look()
+        worker.check()
         silent.append(worker.silent)
     os.close(reporting)
     worker.ended(0.0)
