@@ -21,7 +21,7 @@ from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, r
 from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
 from llmcore.fronts.reading import check_tool_count, function_tool
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
-from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
+from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS, function_instead
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_function
 from llmcore.schema.changed import changed
@@ -227,18 +227,11 @@ class ToolCollector:
 
     def _hosted_function(self, type_: str, native: dict[str, Any], path: str) -> OfferedTool:
         """Return the function that the client runs in place of a tool of the provider's."""
-        function = HOSTED_AS_FUNCTIONS[kind_of(type_)]
-        label = str_or_none(native.get("server_label"))
-        name = function.name if label is None else f"{function.name}__{label}"
-        tool = self._virtual(
-            "function",
-            name,
-            str_or_none(native.get("server_description")) or function.description,
-            function.parameters,
-        )
-        self._diagnostics.at(path).changed(
-            "hosted-tool-as-function", f"{name} is the client's to run"
-        )
+        kind, label = kind_of(type_), str_or_none(native.get("server_label"))
+        name = None if label is None else f"{HOSTED_AS_FUNCTIONS[kind].name}__{label}"
+        function = function_instead(kind, self._diagnostics.at(path), name=name)
+        about = str_or_none(native.get("server_description")) or function.description
+        tool = self._virtual("function", function.name, about, function.parameters)
         return evolve(tool, type=type_, label=label)
 
     def _virtual(
