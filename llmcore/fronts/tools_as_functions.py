@@ -4,15 +4,17 @@ Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools
 .../tools-shell, .../tools-local-shell, .../tools-tool-search, .../tools-computer-use.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
 from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.tool_registry import ToolKind
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.tools import HostedToolKind, ToolDefinition
+from llmcore.schema.tools import HostedTool, HostedToolKind, ToolDefinition, ToolSpec
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
@@ -154,6 +156,39 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
     ),
 }  # fmt: skip
 """Functions in place of tools that a provider runs, by the kind of tool."""
+
+
+def offered_hosted(
+    what: str,
+    kind: HostedToolKind,
+    upstream: Upstream,
+    diagnostics: Diagnostics,
+    *,
+    same_api: bool,
+    own: Callable[[], ToolSpec | None],
+    lowered: Callable[[], HostedTool | None],
+    name: str | None = None,
+) -> ToolSpec | None:
+    """Return a tool that its provider runs, as *upstream* gets it; None if it is left out.
+
+    An upstream of the *same_api* as the client's gets *own*; one that has tools of the same *kind*
+    gets *lowered*, unless that is None. By the policy, no tool is offered, or a function in its
+    place, with *name*. *what* names the tool in a FrontError and in diagnostics.
+    """
+    policy, protocol_id = upstream.policy.hosted_tools, upstream.protocol_id
+    if policy == "drop":
+        diagnostics.dropped("hosted-tool-dropped", f"by its settings, the gateway offers no {what}")
+        return None
+    if policy == "function" and kind in HOSTED_AS_FUNCTIONS:
+        return function_instead(kind, diagnostics, name=name)
+    if same_api:
+        return own()
+    if protocol_id and kind in protocol_by_id(protocol_id).hosted_kinds:
+        tool = lowered()
+        if tool is not None:
+            return tool
+    refuse_or_report(what, policy, diagnostics)
+    return None
 
 
 def function_instead(

@@ -20,7 +20,6 @@ from llmcore.fronts.anthropic_messages.client_tools import client_tool
 from llmcore.fronts.anthropic_messages.tool_changes import ToolChanges
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
@@ -32,14 +31,9 @@ from llmcore.fronts.reading import (
     report_unknown,
     required,
 )
-from llmcore.fronts.tools_as_functions import (
-    HOSTED_AS_FUNCTIONS,
-    function_instead,
-    refuse_or_report,
-)
+from llmcore.fronts.tools_as_functions import offered_hosted, refuse_or_report
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
@@ -162,8 +156,7 @@ class _ToolReader:
         self.native = upstream.protocol_id == PROTOCOL_ID
         self.missing: list[str] = []
         """Names of hosted tools that were left out."""
-        self._policy: HostedToolPolicy = upstream.policy.hosted_tools
-        self._protocol_id = upstream.protocol_id
+        self._upstream = upstream
         self._servers = {
             str_or_none(server.get("name")): server for server in objects(body.get("mcp_servers"))
         }
@@ -178,14 +171,8 @@ class _ToolReader:
             self._diagnostics.at(f"{path}.{_CALLERS}").unsupported(why)
         if type_ == "custom":
             return self._custom(native, path)
-        if kind is not None and self._policy == "drop":
-            why = "the gateway leaves out hosted tools"
-            self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
-            self._miss(native, type_)
-            return None
-        if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
-            name = str_or_none(native.get("name"))
-            return function_instead(kind, self._diagnostics.at(path), name=name)
+        if kind is not None:
+            return self._hosted(native, type_, kind, path)
         if self.native:
             return HostedTool.raw(METADATA_KEY, native)
         if type_.startswith(_SEARCH):
@@ -195,7 +182,10 @@ class _ToolReader:
         if (function := client_tool(type_, native)) is not None:
             report_unknown(native, _OF_CLIENT_TOOLS, self._diagnostics, path)
             return function
-        return self._hosted(native, type_, kind, path)
+        policy = self._upstream.policy.hosted_tools
+        refuse_or_report(f"{type_} tool", policy, self._diagnostics.at(path))
+        self._miss(native, type_)
+        return None
 
     def _custom(self, native: Fields, path: str) -> ToolSpec:
         name = required(native, "name", str, f"{path}.")
@@ -218,18 +208,29 @@ class _ToolReader:
         return changed(tool, provider_metadata=own)
 
     def _hosted(
-        self, native: Fields, type_: str, kind: HostedToolKind | None, path: str
+        self, native: Fields, type_: str, kind: HostedToolKind, path: str
     ) -> ToolSpec | None:
-        if self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
+        here = self._diagnostics.at(path)
+
+        def lowered() -> HostedTool | None:
             made = self._lowered(kind, native, path)
             if made is not None:
-                report_unknown(
-                    native, _OF_HOSTED.get(made.kind, _NAMED), self._diagnostics.at(path)
-                )
-                return made
-        refuse_or_report(f"{type_} tool", self._policy, self._diagnostics.at(path))
-        self._miss(native, type_)
-        return None
+                report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), here)
+            return made
+
+        tool = offered_hosted(
+            f"{type_} tool",
+            kind,
+            self._upstream,
+            here,
+            same_api=self.native,
+            own=lambda: HostedTool.raw(METADATA_KEY, native),
+            lowered=lowered,
+            name=str_or_none(native.get("name")),
+        )
+        if tool is None:
+            self._miss(native, type_)
+        return tool
 
     def _miss(self, native: Fields, type_: str) -> None:
         self.missing.append(str_or_none(native.get("name")) or type_)

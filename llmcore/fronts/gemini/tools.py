@@ -18,15 +18,9 @@ from attrs import evolve, field
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys, enum_name
-from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.reading import check_tool_count, read, report_unknown, rooted
-from llmcore.fronts.tools_as_functions import (
-    HOSTED_AS_FUNCTIONS,
-    function_instead,
-    refuse_or_report,
-)
+from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID
-from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
@@ -93,9 +87,8 @@ class _ToolCollector:
     """Reads the tools of one request."""
 
     def __init__(self, upstream: Upstream, config: NativeObject, diagnostics: Diagnostics) -> None:
-        self._protocol_id = upstream.protocol_id
+        self._upstream = upstream
         self._native = upstream.protocol_id == PROTOCOL_ID
-        self._policy: HostedToolPolicy = upstream.policy.hosted_tools
         self._config = config
         self._diagnostics = diagnostics
         self.tools: list[ToolSpec] = []
@@ -142,18 +135,17 @@ class _ToolCollector:
 
     def _add_hosted(self, name: str, value: object, path: str) -> None:
         kind = _KINDS.get(name, "raw")
-        if self._policy == "drop":
-            self._diagnostics.at(path).dropped(
-                "hosted-tool-dropped", f"the gateway leaves out {name}"
-            )
-        elif self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
-            self.tools.append(function_instead(kind, self._diagnostics.at(path)))
-        elif self._native:
-            self.tools.append(self._own(kind, name, value, path))
-        elif self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
-            self.tools.append(self._foreign(kind, camel_keys(value), path))
-        else:
-            refuse_or_report(f"{name} tool", self._policy, self._diagnostics.at(path))
+        tool = offered_hosted(
+            f"{name} tool",
+            kind,
+            self._upstream,
+            self._diagnostics.at(path),
+            same_api=self._native,
+            own=lambda: self._own(kind, name, value, path),
+            lowered=lambda: self._lowered(kind, camel_keys(value), path),
+        )
+        if tool is not None:
+            self.tools.append(tool)
 
     def _own(self, kind: HostedToolKind, name: str, value: object, path: str) -> HostedTool:
         """Return a tool for a Gemini upstream, which takes all options as they are.
@@ -174,7 +166,7 @@ class _ToolCollector:
             options = {**options, "user_location": place}
         return HostedTool(kind=kind, options=options)
 
-    def _foreign(self, kind: HostedToolKind, value: NativeObject, path: str) -> HostedTool:
+    def _lowered(self, kind: HostedToolKind, value: NativeObject, path: str) -> HostedTool:
         """Return a tool for another upstream: only what they share is kept."""
         blocked = value.pop("excludeDomains", None) if kind == "web_search" else None
         for name in value:

@@ -29,10 +29,9 @@ from llmcore.fronts.reading import (
     report_lost,
     required,
 )
-from llmcore.fronts.tools_as_functions import function_instead, refuse_or_report
+from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID, TOOL_NAMES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
@@ -247,24 +246,19 @@ def _web_search(
     """Return the tool that searches the web as the upstream has it; None if it is left out."""
     if native is None:
         return None
-    policy, protocol_id = upstream.policy.hosted_tools, upstream.protocol_id
-    if policy == "drop":
-        diagnostics.at(_PATH).dropped(
-            "hosted-tool-dropped", "the gateway leaves out the web search"
-        )
-        return None
-    if policy == "function":
-        return function_instead("web_search", diagnostics.at(_PATH))
-    if protocol_id in (None, PROTOCOL_ID):
-        return None  # it goes up as the parameter that it is
-    if protocol_id == RESPONSES or "web_search" in protocol_by_id(protocol_id).hosted_kinds:
-        return _search_tool(native, protocol_id, diagnostics)
-    refuse_or_report("web search", policy, diagnostics.at(_PATH))
-    return None
+    return offered_hosted(
+        "web search",
+        "web_search",
+        upstream,
+        diagnostics.at(_PATH),
+        same_api=upstream.protocol_id in (None, PROTOCOL_ID),
+        own=lambda: None,
+        lowered=lambda: _search_tool(native, upstream.protocol_id, diagnostics),
+    )
 
 
 def _search_tool(
-    native: Mapping[str, Any], protocol_id: str, diagnostics: Diagnostics
+    native: Mapping[str, Any], protocol_id: str | None, diagnostics: Diagnostics
 ) -> HostedTool:
     location = object_or_empty(native.get("user_location"))
     place = {**location, **object_or_empty(location.get("approximate"))}

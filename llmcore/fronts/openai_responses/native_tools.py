@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.policy import TranslationPolicy
-from llmcore.fronts.tools_as_functions import refuse_or_report
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import object_or_empty, str_or_none
-from llmcore.schema.tools import HostedTool, HostedToolKind
+from llmcore.schema.tools import HostedTool, HostedToolKind, ToolSpec
 
 # -- hosted tools
 
@@ -27,26 +26,23 @@ def kind_of(type_: str) -> HostedToolKind:
 
 
 def offer_hosted(
-    native: Mapping[str, Any],
-    protocol_id: str | None,
-    policy: TranslationPolicy,
-    diagnostics: Diagnostics,
-) -> HostedTool | None:
+    native: Mapping[str, Any], upstream: Upstream, diagnostics: Diagnostics
+) -> ToolSpec | None:
     """Return a hosted tool in the upstream's form; None, with a Diagnostic, if it is left out.
 
     FrontError if the policy is to refuse it.
     """
     type_ = str(native.get("type"))
     kind = kind_of(type_)
-    if policy.hosted_tools == "drop":
-        diagnostics.dropped("hosted-tool-dropped", f"the gateway leaves out {type_} tools")
-        return None
-    if protocol_id == PROTOCOL_ID:
-        return HostedTool.raw(METADATA_KEY, native)
-    if protocol_id and kind in protocol_by_id(protocol_id).hosted_kinds:
-        return _LOWER[kind](native, diagnostics)
-    refuse_or_report(f"{type_} tool", policy.hosted_tools, diagnostics)
-    return None
+    return offered_hosted(
+        f"{type_} tool",
+        kind,
+        upstream,
+        diagnostics,
+        same_api=upstream.protocol_id == PROTOCOL_ID,
+        own=lambda: HostedTool.raw(METADATA_KEY, native),
+        lowered=lambda: _LOWER[kind](native, diagnostics) if kind in _LOWER else None,
+    )
 
 
 def _rest(native: Mapping[str, Any], known: set[str], diagnostics: Diagnostics) -> None:

@@ -75,10 +75,11 @@ class ToolCollector:
     def __init__(self, upstream: Upstream, diagnostics: Diagnostics, *, native: bool) -> None:
         self.native = native
         """See `ToolRegistry.native`."""
-        self._protocol_id, self._policy = upstream.protocol_id, upstream.policy
+        self._upstream, self._policy = upstream, upstream.policy
         self._diagnostics = diagnostics
         self._tools: dict[object, OfferedTool] = {}
-        self._upstream: set[str] = set()
+        self._taken: set[str] = set()
+        """The names of functions that represent a tool."""
         self._registered = {tool.type: tool for tool in self._policy.registered_tools}
         self._as_functions = self._policy.hosted_tools == "function"
 
@@ -143,7 +144,7 @@ class ToolCollector:
         self._tools[key] = tool
         check_tool_count(len(self._tools), self._policy)
         if tool.entry:
-            self._upstream.add(tool.entry.upstream)
+            self._taken.add(tool.entry.upstream)
 
     # -- one tool
 
@@ -162,10 +163,10 @@ class ToolCollector:
                 return self._builtin(type_, native, path)
             case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
                 return self._hosted_function(type_, native, path)
-            case str(type_) if type_ in HOSTED_KINDS or self._protocol_id == PROTOCOL_ID:
+            case str(type_) if type_ in HOSTED_KINDS or self._upstream.protocol_id == PROTOCOL_ID:
                 # servers that imitate the API have tools of their own, such as xAI's `x_search`
                 here, label = self._diagnostics.at(path), str_or_none(native.get("server_label"))
-                spec = offer_hosted(native, self._protocol_id, self._policy, here)
+                spec = offer_hosted(native, self._upstream, here)
                 return None if spec is None else OfferedTool(spec=spec, type=type_, label=label)
             case type_:
                 raise invalid(
@@ -245,7 +246,7 @@ class ToolCollector:
         known = self._tools.get((name, namespace))
         if known is not None and known.entry is not None:
             return known.entry.upstream
-        return function_name(name, namespace, taken=self._upstream)
+        return function_name(name, namespace, taken=self._taken)
 
     def _note_unused(self, native: Mapping[str, Any], path: str) -> None:
         for name in _OWN_FIELDS:
