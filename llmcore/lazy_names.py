@@ -49,6 +49,7 @@ def _modules(names_of: Mapping[str, str]) -> dict[str, str]:
 
 _MODEL = 'a model is "openai:gpt-5.2", or OpenAI(api_key="...").responses("gpt-5.2") with its key'
 _LOG = "set the variable LLMCORE_LOG=debug, or the level of logging.getLogger('llmcore.wire')"
+_SEARCH = "use `from llmcore.schema.tools import HostedTool`, and write HostedTool.web_search()"
 _FAKE = "use `from llmcore.testing import FakeModel`"
 _MCP = "use `from llmcore.mcp import McpServers, StdioServer, HttpServer`, or llmcore.sync.mcp"
 _OTHER_NAMES = {
@@ -110,11 +111,12 @@ _OTHER_NAMES = {
     **dict.fromkeys(("models", "available_models"), "list_models"),
     **dict.fromkeys(("prompt", "Prompt", "PromptTemplate", "ChatPromptTemplate"), "use f-strings"),
     **dict.fromkeys(("speak", "tts"), "generate_speech"),
-    **dict.fromkeys(("MockModel", "MockLLM", "FakeLLM", "FakeListLLM", "FakeModel"), _FAKE),
+    **dict.fromkeys(("MockModel", "MockLLM", "FakeLLM", "FakeListLLM"), _FAKE),
     **dict.fromkeys(("Semaphore", "Throttle", "Concurrency"), "ConcurrencyLimit"),
-    **dict.fromkeys(("MCPClient", "McpClient", "MCPServer", "MCPServers", "McpServers"), _MCP),
-    **dict.fromkeys(("MCPServerStdio", "McpServer", "StdioServer"), _MCP),
-    **dict.fromkeys(("MCPServerHTTP", "MCPServerStreamableHTTP", "HttpServer"), _MCP),
+    **dict.fromkeys(("MCPClient", "McpClient", "MCPServer", "MCPServers"), _MCP),
+    **dict.fromkeys(("MCPServerStdio", "McpServer"), _MCP),
+    **dict.fromkeys(("MCPServerHTTP", "MCPServerStreamableHTTP"), _MCP),
+    **dict.fromkeys(("web_search", "WebSearch", "WebSearchTool"), _SEARCH),
     **dict.fromkeys(("to_dict", "model_dump", "dumps", "serialize"), "to_json"),
     **dict.fromkeys(("fallback", "fallbacks", "FallbackModel", "with_fallbacks"), "Fallback"),
     **dict.fromkeys(("SystemMessage", "UserMessage", "HumanMessage", "AIMessage"), "Message"),

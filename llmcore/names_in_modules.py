@@ -9,11 +9,16 @@ from collections.abc import Mapping
 
 
 def names_in_modules() -> Mapping[str, str]:
-    """Return the names of each module, separated by spaces: the table's, and all providers."""
+    """Return the names of each module, separated by spaces: the table's, and all providers.
+
+    Those of `llmcore.testing` are listed there.
+    """
     from llmcore import __all__ as front_door
     from llmcore.routes.providers import LISTED  # `import llmcore` loads none
+    from llmcore.testing import __all__ as for_tests
 
     names = defaultdict(list, {module: names.split() for module, names in _NAMES.items()})
+    names["llmcore.testing"] += for_tests
     for entry in LISTED.values():
         module, _, name = entry.home.partition(":")
         if name not in front_door:
@@ -51,18 +56,26 @@ _NAMES = {
     "llmcore.generation.media": "generate_image generate_speech stream_speech transcribe",
     "llmcore.generation.next_step": "NextStep",
     "llmcore.generation.objects": "StreamObjectResult",
+    "llmcore.generation.partial_objects": "PartialValue",
     "llmcore.generation.results": "StepResult has_tool_call step_count_is",
     "llmcore.generation.retry": "retry",
+    "llmcore.generation.settings": "Settings",
     "llmcore.generation.tool": "ToolDeferred ToolFailure",
-    "llmcore.protocols.openai_chat.models": "ChatDialect",
+    "llmcore.mcp": "ClientCredentials HttpServer McpServers OAuthLogin SdkServer StdioServer",
+    "llmcore.protocols.failures.errors": "error_from_body",
+    "llmcore.protocols.openai_chat.models": "COMPATIBLE ChatDialect",
     "llmcore.routes.anthropic": "AnthropicCompatible",
     "llmcore.routes.auth": "Auth",
+    "llmcore.routes.chat_provider": "ChatProvider Profile",
+    "llmcore.routes.decoding": "decode_response",
     "llmcore.routes.defaults": "ModelLimits RouteDefaults",
     "llmcore.routes.endpoint": "Endpoint",
     "llmcore.routes.framing": "Framing",
     "llmcore.routes.openrouter": "OpenRouterRouting",
     "llmcore.routes.provider": "Provider",
+    "llmcore.routes.providers": "ProviderEntry",
     "llmcore.routes.route": "PreparedRequest Route",
+    "llmcore.routes.transport_spec": "Http WebSocket",
     "llmcore.schema.audio": (
         "SpeechRequest SpeechResponse TimedText TranscriptionRequest TranscriptionResponse"
     ),
@@ -95,6 +108,7 @@ _NAMES = {
     "llmcore.schema.tools": "CustomTool Grammar HostedTool",
     "llmcore.schema.usage": "RateLimitInfo",
     "llmcore.sessions.contract.assembly": "Assembler assemble",
+    "llmcore.sessions.contract.codec": "to_wire",
     "llmcore.sessions.contract.delta_fold": "DeltaFold to_deltas",
     "llmcore.sessions.contract.deltas": "MessageDelta",
     "llmcore.sessions.contract.entries": (
@@ -106,6 +120,6 @@ _NAMES = {
     "llmcore.sessions.memory_store": "MemoryStore",
     "llmcore.sessions.redis_store": "RedisStore",
     "llmcore.sessions.store": (
-        "RunInfo SeqConflictError SessionStore SessionStoreError StoredEntry"
+        "RunInfo SeqConflictError SessionStore SessionStoreError StoredEntry utc_now"
     ),
 }

@@ -1,5 +1,6 @@
 """Packages whose names are imported on first use: `llmcore` and `llmcore.testing`."""
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -87,6 +88,31 @@ def test_names_in_modules_are_there_and_not_at_the_front_door() -> None:
 
     assert [pair for pair in homes if not hasattr(import_module(pair[0]), pair[1])] == []
     assert {name for _, name in homes} & set(llmcore.__all__) == set()
+
+
+MODULES = {"batch", "openai_chat", "openai_responses"}
+
+
+def test_import_of_a_name_of_a_guide_raises_import_error_with_its_module() -> None:
+    pages = set(Path(write_stubs.ROOT, "docs").glob("*.md"))
+    pages.discard(Path(write_stubs.ROOT, "docs/adding-a-protocol.md"))  # what only protocols need
+    guides = "".join(page.read_text("utf-8") for page in pages)
+    imported = {
+        (module, name)
+        for module, names in re.findall(r"^from (llmcore[\w.]+) import ([^(\n]+)$", guides, re.M)
+        if not module.startswith(("llmcore.bridge", "llmcore.fronts", "llmcore.sync"))
+        for name in re.findall(r"\w+", names)
+        if name not in llmcore.__all__ and name not in MODULES
+    }
+    assert len(imported) > 80
+    homes = {name: module for module, names in names_in_modules().items() for name in names.split()}
+
+    assert {
+        (module, name)
+        for module, name in imported
+        if name not in homes
+        or getattr(import_module(homes[name]), name) is not getattr(import_module(module), name)
+    } == set()
 
 
 def test_a_submodule_is_imported_though_a_name_is_near_to_it() -> None:

@@ -53,6 +53,9 @@ class PartialValue:
         self._length = 0
         self._due = 0
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._length} characters)"
+
     def feed(self, text: str) -> JsonValue:
         """Add text. Returns the value so far, or None if it was not parsed or there is none."""
         if not self._chunks:

@@ -331,9 +331,14 @@ def _is_input_of(event: LLMEvent, ids: set[str]) -> bool:
 
 def failed_attempt(target: ModelChoice, error: LLMError) -> Diagnostic:
     """Return what is reported of a model that failed before it answered."""
-    where = f"{target.provider}/{target.model}"
-    message = f"{where} failed, so another model was called: {type(error).__name__}: {error}"
+    message = shown_failure(target, error, ", so another model was called")
     return Diagnostic(FELL_BACK, "model", action="changed", message=message)
+
+
+def shown_failure(target: ModelChoice, error: LLMError, consequence: str = "") -> str:
+    """Return which model failed, and why."""
+    where = f"{target.provider}/{target.model}" if target.provider else target.model
+    return f"{where} failed{consequence}: {type(error).__name__}: {error}"
 
 
 def _note(

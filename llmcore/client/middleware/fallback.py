@@ -8,7 +8,7 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next, noted
-from llmcore.client.middleware.continuation import ContinuedResponse, failed_attempt
+from llmcore.client.middleware.continuation import ContinuedResponse, failed_attempt, shown_failure
 from llmcore.client.middleware.outcome import events_ahead, failure_before_response
 from llmcore.client.middleware.rest_request import Attempt, rest_of
 from llmcore.client.middleware.target import ModelChoice, target_of
@@ -32,6 +32,7 @@ from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure
 
 Alternative: TypeAlias = Union[str, Model, tuple[str, str]]
 """A model id of the same provider, `provider:model`, a configured model, or a pair of both ids."""
@@ -61,8 +62,8 @@ class Fallback:
     The first is the request's own. The next one follows after an error of the classes *on*, and
     only until a part of a response was delivered: text or a tool call. Each failed attempt is a
     Diagnostic (`model-fallback`) of the response; if all fail, the error is that of the request's
-    own model, with notes about the others. A client without the provider of an alternative
-    raises ConfigurationError when it is created.
+    own model, with notes about the others. Without the provider of an alternative, creating
+    the client, or its first call, raises ConfigurationError.
 
     - `for_long_requests`: the models after a ContextLengthError, such as one of a larger window.
     - `for_filtered_requests`: the models after a ContentFilterError.
@@ -98,9 +99,12 @@ class Fallback:
         self._models = models
         self._reject = reject
         self._continue_after_cut = continue_after_cut
+        self._checked: set[str] = set()
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call with the first model that begins to answer."""
+        if (fault := self._fault(request, next)) is not None:
+            return EventStream.of([ErrorEvent(fault)])
         failures: list[tuple[ModelChoice, LLMError]] = []
         queues: _Queues = {}
         attempt: LLMRequest | None = request
@@ -119,7 +123,7 @@ class Fallback:
             attempt = None if model is None else _asking(model, request, next)
         _, first = failures[0]
         for target, error in failures[1:]:
-            first.add_note(failed_attempt(target, error).message)
+            first.add_note(shown_failure(target, error))
         return EventStream.of([ErrorEvent(first)])
 
     def _stream(
@@ -152,14 +156,34 @@ class Fallback:
 
     def check(self, providers: Collection[str]) -> None:
         """Raise ConfigurationError if the provider of an alternative is not in *providers*."""
-        listed = {id(models): models for models in (self._models, *self._lists.values())}
-        for model in (model for models in listed.values() for model in models):
+        for model in self._alternatives():
             provider, model_id = _named(model, providers)
             if provider is not None and provider not in providers:
                 from llmcore.client.environment import unconfigured  # loads the catalog's modules
 
                 fault = unconfigured(provider, model_id, providers).message
                 raise ConfigurationError(f"Fallback to {model_id!r}: {fault}")
+
+    def _fault(self, request: LLMRequest, next: Next) -> LLMError | None:
+        """Return the error of an alternative whose provider the client lacks.
+
+        `check` leaves `mistral:7b` to a server of the user's, if the client can reach one. In a
+        request to a vendor it names a provider, and the error must not wait for a failure.
+        """
+        vendor = target_of(request, next).provider
+        if vendor in self._checked:
+            return None
+        for model in self._alternatives():
+            if _named(model, (vendor,))[0] is not None:
+                found = next.resolve(_asking(model, evolve(request, provider=None), next))
+                if isinstance(found, Failure):
+                    return found.failure()
+        self._checked.add(vendor)
+        return None
+
+    def _alternatives(self) -> Iterator[Alternative]:
+        listed = {id(models): models for models in (self._models, *self._lists.values())}
+        return (model for models in listed.values() for model in models)
 
 
 _Queues: TypeAlias = dict[int, Iterator[Alternative]]

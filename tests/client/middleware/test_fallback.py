@@ -14,6 +14,7 @@ from llmcore import (
     InvalidRequestError,
     LLMError,
     NetworkError,
+    Ollama,
     OpenAI,
     RateLimitError,
     generate,
@@ -23,6 +24,7 @@ from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.client.middleware.fallback import Alternative, Fallback
 from llmcore.folds.grammar import violations
 from llmcore.schema.errors import AbortError, NotFoundError, OverloadedError, StreamError
+from llmcore.testing import scripted
 from tests.client.middleware.middleware_scenes import (
     CUT,
     INVALID,
@@ -108,6 +110,46 @@ async def test_fallbacks_of_one_call_are_those_of_the_middleware() -> None:
         await generate("m", "Hi", fallbacks=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match="fallbacks must be a Model or a model's id"):
         await generate("m", "Hi", fallbacks=[("other", "o")])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("alternative", "error"),
+    [
+        ("groq:x", "set GROQ_API_KEY"),
+        ("antropic:claude", "did you mean 'anthropic'"),
+        ("mistral:7b", "set MISTRAL_API_KEY"),
+    ],
+)
+async def test_a_fallback_without_its_provider_fails_before_the_first_model_is_asked(
+    alternative: str, error: str
+) -> None:
+    """Also in a client of the environment, which can reach servers of the user's."""
+    transport = scripted(answer(True))
+    client = Client.from_env(environ={"OPENAI_API_KEY": "k"}, transport=transport)
+
+    with pytest.raises(ConfigurationError, match=error):
+        await generate("openai-chat:gpt-5.2", "Hi", client=client, fallbacks=[alternative])
+    assert transport.requests == []
+
+
+async def test_an_id_with_a_colon_is_a_model_of_the_users_server() -> None:
+    transport = scripted(OVERLOADED, answer(True))
+    client = Client.from_env(environ={"OPENAI_API_KEY": "k"}, transport=transport)
+    llama = Ollama().model("llama3")
+
+    await generate(llama, "Hi", client=client, fallbacks=["mistral:7b"], max_retries=0)
+
+    assert [body["model"] for body in bodies(transport)] == ["llama3", "mistral:7b"]
+
+
+async def test_notes_of_the_error_say_which_models_failed() -> None:
+    client, _ = client_of([Fallback("n", "o")], OVERLOADED, LIMITED, (500, {}, {}))
+
+    error = (await run(client, False)).failure()
+
+    first, second = error.__notes__
+    assert first.startswith("loop/n failed: RateLimitError")
+    assert second.startswith("loop/o failed: ServerError")
 
 
 @both
