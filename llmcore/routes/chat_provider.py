@@ -44,7 +44,9 @@ class Profile:
     needs_key: bool = True
     """Whether a key is required."""
     dialect: ChatDialect = COMPATIBLE
+    """How the server's API differs."""
     headers: Mapping[str, str] = field(factory=dict)
+    """Headers of every request."""
 
     @classmethod
     def of_listed(cls, id: str, *, base_url: str, dialect: ChatDialect = COMPATIBLE) -> "Profile":

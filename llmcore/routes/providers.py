@@ -33,6 +33,7 @@ class ProviderEntry:
     """One provider: where its class is and what configures it."""
 
     id: str
+    """Its id, as in `provider:model`."""
     home: str
     """The class, as `package.module:Class`. It has a class method `configure`, every
     argument of which has a default."""
@@ -41,14 +42,17 @@ class ProviderEntry:
     key_variables: tuple[str, ...] = ()
     """Variables that may hold the key; the first that is set counts."""
     needs_key: bool = True
+    """Whether a key is required."""
     other_switches: tuple[str, ...] = ()
     """Variables that show that there is another way to sign than a key."""
     key_parts: tuple[str, ...] = ()
     """Variables that complete the credentials in one of these."""
     base_url_variable: str | None = None
+    """The variable that may hold another base URL."""
     settings: tuple[tuple[str, str], ...] = ()
     """Further arguments of `configure`, each with the variable that it is taken from."""
     protocols: tuple[str, ...] = ("openai-chat",)
+    """Ids of its protocols, that of `model` first."""
     read_later: tuple[str, ...] = ()
     """Variables of the address, such as an account, that are read when a request is prepared."""
     chooses_api: bool = False

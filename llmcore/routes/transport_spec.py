@@ -21,6 +21,7 @@ class Http:
     """Plain HTTP requests over the client's shared connection pool."""
 
     http2: bool = False
+    """Whether HTTP/2 is offered to https servers."""
 
 
 @frozen(kw_only=True)

@@ -29,7 +29,9 @@ class Recorded:
     server: str | None = None
     """The host of the server, or its program, such as `llama.cpp`."""
     version: str | None = None
+    """The version of the server or its API."""
     model: str | None = None
+    """The model that responded."""
 
 
 @frozen(kw_only=True)
@@ -54,9 +56,13 @@ class Metadata:
     name: str
     """Also its path below the cassette directory, without `.json`."""
     provider: str | None = None
+    """The provider's id."""
     protocol: str | None = None
+    """The protocol of the exchanges."""
     tags: tuple[str, ...] = field(default=(), converter=_tags)
+    """Words by which tests are selected."""
     origin: Origin = Recorded()
+    """Where the exchanges come from."""
 
 
 @frozen(kw_only=True)
@@ -64,9 +70,13 @@ class RecordedRequest:
     """A request as cassettes store and compare it: nothing in it identifies the sender."""
 
     method: str
+    """The HTTP method."""
     url: str
+    """The URL, without credentials."""
     headers: Mapping[str, str] = field(factory=dict)
+    """The headers that are compared."""
     body: bytes = b""
+    """The body."""
 
     @classmethod
     def of(cls, request: HttpRequest, headers: Iterable[str] = ()) -> Self:
@@ -103,8 +113,11 @@ class RecordedResponse:
     """
 
     status: int = field(default=200, validator=[validators.ge(100), validators.lt(1000)])
+    """The HTTP status."""
     headers: Mapping[str, str] = field(factory=dict)
+    """The headers, as far as they are recorded."""
     body: bytes = b""
+    """The body, as far as it was received."""
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
     """Milliseconds from the request to the headers."""
     chunks: tuple[Chunk, ...] = field(default=(), validator=_adds_up)
@@ -142,7 +155,9 @@ class Interaction:
     kind: Literal["http"] = "http"
     """The transport of the exchange."""
     request: RecordedRequest
+    """The request."""
     response: RecordedResponse | NoResponse
+    """The response, or why there is none."""
 
 
 @frozen(kw_only=True)
@@ -152,6 +167,7 @@ class SocketMessage:
     direction: Literal["client", "server"]
     """The side that sent it."""
     text: str
+    """The message."""
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
     """Milliseconds since the previous message, or since the socket was opened."""
 
@@ -165,9 +181,11 @@ class WebSocketInteraction:
     """One WebSocket and what went over it, in order."""
 
     kind: Literal["websocket"] = "websocket"
+    """The transport of the exchange."""
     request: RecordedRequest
     """The handshake."""
     messages: tuple[SocketMessage, ...] = field(default=(), converter=_messages)
+    """The messages of both sides, in order."""
     failure: LLMError | None = None
     """The error that broke the socket; without messages, the reason why it could not be opened."""
 
@@ -184,4 +202,6 @@ class Cassette:
     """Exchanges in the order in which their requests were sent, or their sockets opened."""
 
     metadata: Metadata
+    """The description."""
     interactions: tuple[AnyInteraction, ...] = field(default=(), converter=_interactions)
+    """The exchanges."""

@@ -49,6 +49,7 @@ class Delay:
     """A pause before what follows it in a response, in seconds."""
 
     seconds: float
+    """How long."""
 
 
 @with_call_hints()

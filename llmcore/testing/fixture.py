@@ -26,11 +26,13 @@ class CassetteFixture:
     """A test's cassette: give its `transport` to a client, or take its `client()`."""
 
     name: str
+    """The cassette's name: its path in the directory, without `.json`."""
     path: Path
     """The cassette's file."""
     transport: Transport
     """A Player, or a Recorder."""
     record_mode: Literal["replay", "record"]
+    """Whether requests are sent and recorded, or answered from the file."""
 
     def client(self, **options: Any) -> Client:
         """Return a client over this cassette; *options* are those of `Client`.
