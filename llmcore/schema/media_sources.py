@@ -13,11 +13,18 @@ _URL: Final = re.compile(r"data:|[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def source_fields(source: object) -> dict[str, Any] | None:
-    """Return a path, a URL or bytes as the fields of a part; None for anything else."""
+    """Return a path, a URL or bytes as the fields of a part; None for anything else.
+
+    Raises InvalidRequestError for an empty text and for an open file.
+    """
     if isinstance(source, str):
+        if not source:
+            raise InvalidRequestError("the text is empty: give a path, a URL or bytes")
         return {"url": source} if _URL.match(source) else {"path": source}
     if isinstance(source, bytes | bytearray | memoryview):
         return {"data": bytes(source)}
+    if callable(getattr(source, "read", None)):
+        raise InvalidRequestError("it is an open file: give its path, or its bytes, file.read()")
     return {"path": str(source)} if isinstance(source, PurePath) else None
 
 

@@ -1,5 +1,6 @@
 """Content parts."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -401,10 +402,19 @@ def test_an_image_is_made_of_what_programs_have(source: object, expected: ImageP
     assert ImagePart.of(source) == expected
 
 
-def test_an_image_of_something_else_is_refused() -> None:
-    """The error lists what is taken."""
-    with pytest.raises(InvalidRequestError, match="got an int"):
-        ImagePart.of(5)
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        (5, "takes a path, a URL, bytes, a PIL image or a matplotlib figure; got an int"),
+        ("", "the text is empty: give a path"),
+        (io.BytesIO(b"\x89PNG"), "an open file: give its path, or its bytes, file.read()"),
+    ],
+)
+def test_an_image_of_something_else_is_refused_with_what_to_give(
+    source: object, error: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=error):
+        ImagePart.of(source)
 
 
 @pytest.mark.parametrize(
