@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from llmcore.catalog.cost import cost_of_usage
 from llmcore.inspector.exchange import (
     Document,
     ReceivedResponse,
@@ -17,8 +18,10 @@ from llmcore.inspector.exchange import (
 )
 from llmcore.inspector.redaction import safe_json, safe_text
 from llmcore.protocols import PROTOCOL_IDS
+from llmcore.schema.codec import from_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.usage import Usage
 from llmcore.sessions.contract.codec import to_wire
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.jsonl import from_lines
@@ -190,7 +193,6 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
     ]
     last = events[-1]["data"] if events else {}
     usage, error = last.get("usage"), last.get("error")
-    response = object_or_empty(last.get("response"))
     start: JsonObject = next((one["data"] for one in events if one["type"] == "stream-start"), {})
     exchange = {
         "name": name,
@@ -203,12 +205,37 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
         "timed": False,
         **timing(events),
         "usage": object_or_empty(usage),
-        "cost": response.get("cost"),
+        "cost": _cost_of_run([event["data"] for event in events]),
         "finish": (last.get("finish_reason") or {}).get("reason"),
         "text": "".join(event["text"] for event in events if event["type"] == "text-delta"),
         "error": None if error is None else {"kind": "error", "data": error},
     }
     return {"title": name, "kind": "events", "exchanges": [exchange]}
+
+
+def _cost_of_run(events: Sequence[JsonObject]) -> float | None:
+    """Return the cost of all steps together; None if that of one is unknown.
+
+    The tokens of each have the list price, which a long prompt may raise, except where the last
+    event has the response of a single step with its cost.
+    """
+    place: JsonObject = {}
+    costs: list[float | None] = []
+    stated = object_or_empty(events[-1].get("provider_metadata")).values() if events else ()
+    for event in events:
+        start = event if event.get("type") == "stream-start" else event.get("start")
+        place = {**place, **object_or_empty(start)}
+        if event.get("type") == "step-finish":
+            try:
+                usage = from_json(Usage, event.get("usage") or {})
+            except LLMError:
+                return None
+            provider, model = (str(place.get(name) or "") for name in ("provider", "model"))
+            costs.append(cost_of_usage(provider, (model,), usage, map(object_or_empty, stated)))
+    if len(costs) < 2:
+        response = object_or_empty(events[-1].get("response")) if events else {}
+        costs = [response.get("cost", *costs)]
+    return None if None in costs else sum(filter(None, costs))
 
 
 def of_session(name: str, entries: Sequence[MessageEntry]) -> Document:

@@ -251,6 +251,38 @@ def test_printed_events_and_sessions_are_read(
     assert [(one["role"], one["text"]) for one in document["messages"]] == [("user", "Hello")]
 
 
+def step(tokens: int, *, model: str | None = None) -> list[dict[str, Any]]:
+    """Return the events of a step that used *tokens* of input."""
+    usage = {"input_tokens": tokens, "output_tokens": 0}
+    start = {"start": {"provider": "openai", "model": model}} if model else {}
+    return [{"type": "step-start", **start}, {"type": "step-finish", "usage": usage}]
+
+
+@pytest.mark.parametrize(
+    ("steps", "response", "cost"),
+    [
+        (step(1_000_000), {}, 1.75),
+        (step(1_000_000), {"cost": 0.5}, 0.5),
+        ([*step(1_000_000), *step(2_000_000, model="gpt-5-mini")], {"cost": 0.5}, 2.25),
+        ([*step(1_000_000), *step(1, model="unknown")], {"cost": 0.5}, None),
+        ([{"type": "step-finish", "usage": {"input_tokens": "many"}}], {}, None),
+        ([], {}, None),
+    ],
+    ids=["list price", "stated", "of all steps", "of one unknown", "invalid usage", "no step"],
+)
+def test_printed_events_have_the_cost_of_all_steps(
+    steps: list[dict[str, Any]], response: dict[str, float], cost: float | None
+) -> None:
+    lines = [
+        {"type": "stream-start", "provider": "openai", "model": "gpt-5.2"},
+        *steps,
+        {"type": "finish", "finish_reason": {"reason": "stop"}, "response": response},
+    ]
+    (one,) = document_of("e", "\n".join(map(json.dumps, lines)).encode())["exchanges"]
+
+    assert one["cost"] == cost
+
+
 def test_two_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Request and response, line by line."""
     one, other = read_document(TOOLS), read_document(ROOT / "cassettes/local/text.json")
