@@ -12,6 +12,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "keys:\n" + "\n".join(f"  {key:22} {about}" for key, about in KEYS.items())
     parser.set_defaults(run=_show)
     actions = parser.add_subparsers(metavar="ACTION")
+    add_command(actions, "show", "print the configuration as JSON, as without an action")
     add_command(actions, "path", "print the path of the file").set_defaults(run=_path)
     setting = add_command(actions, "set", "set a key")
     setting.add_argument("key", metavar="KEY", help=f"one of {', '.join(KEYS)}")

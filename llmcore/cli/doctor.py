@@ -13,7 +13,7 @@ from urllib.request import getproxies
 import anyio
 
 from llmcore.cli.conversation import open_store
-from llmcore.cli.program import say, shown_as
+from llmcore.cli.program import print_json, say, shown_as
 from llmcore.cli.stored_keys import stored_names, with_stored_keys
 from llmcore.cli.user_config import config_file, read_config
 from llmcore.client.environment import provider_entries
@@ -70,7 +70,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.offline:
         findings += anyio.run(_network_findings, with_stored_keys(os.environ))
     for finding in findings:
-        say(f"{shown_as(*_MARKS[finding.mark])} {finding.text}")
+        if args.json:
+            print_json({"level": finding.mark, "text": finding.text})
+        else:
+            say(f"{shown_as(*_MARKS[finding.mark])} {finding.text}")
     return 1 if any(finding.mark == "fault" for finding in findings) else 0
 
 

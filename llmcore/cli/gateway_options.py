@@ -124,6 +124,9 @@ def add_usage(usage: argparse.ArgumentParser) -> None:
     usage.add_argument(
         "--format", choices=("table", "csv", "json"), default="table", help="table if not set"
     )
+    usage.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="as `--format json`"
+    )
     _add_common(usage)
 
 

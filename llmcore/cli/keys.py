@@ -5,7 +5,7 @@ import getpass
 import os
 import sys
 
-from llmcore.cli.program import note, say
+from llmcore.cli.program import note, print_json, say
 from llmcore.cli.stored_keys import remove_key, store_key, stored_names
 from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.schema.errors import InvalidRequestError
@@ -24,9 +24,13 @@ def set_key(args: argparse.Namespace) -> int:
     return 0
 
 
-def list_keys(_args: argparse.Namespace) -> int:
+def list_keys(args: argparse.Namespace) -> int:
     """Print the names of stored keys, and return the exit code."""
     stored = stored_names(os.environ)
+    if args.json:
+        for name, in_keyring in stored.items():
+            print_json({"variable": name, "place": "keyring" if in_keyring else "file"})
+        return 0
     if not stored:
         note("no keys are stored: store one with `llmcore keys set PROVIDER`")
     for name, in_keyring in stored.items():

@@ -255,6 +255,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--offline", action="store_true", help="connect to nothing: leave out network and clock"
     )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=command("doctor:run"))
 
 
@@ -274,9 +275,9 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
         "provider", metavar="PROVIDER", help="such as openai, or the name of a variable"
     )
     setting.set_defaults(run=command("keys:set_key"))
-    add_command(actions, "list", "list stored keys, not their values").set_defaults(
-        run=command("keys:list_keys")
-    )
+    listing = add_command(actions, "list", "list stored keys, not their values")
+    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
+    listing.set_defaults(run=command("keys:list_keys"))
     removing = add_command(actions, "remove", "remove a stored key")
     removing.add_argument("provider", metavar="PROVIDER", help="as for `set`")
     removing.set_defaults(run=command("keys:remove"))

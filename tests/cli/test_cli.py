@@ -554,6 +554,8 @@ def test_local_status_and_remove(
 
     assert main(["local", "status"]) == 1
     assert "llmcore local install" in capsys.readouterr().out
+    assert main(["local", "status", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"installed": False}
     assert main(["local", "remove"]) == 0
 
 
@@ -647,7 +649,7 @@ def test_server_without_responses_is_explained_with_the_provider_for_it(
     [
         (main, ["keys"], "store a key, typed or on stdin"),
         (main, ["sessions"], "export"),
-        (main, ["local"], "{install,status,remove}"),
+        (main, ["local"], "download the model's file"),
         (main, ["inspect"], "the following arguments are required"),
         (openbridge.main, ["keys"], "create"),
     ],

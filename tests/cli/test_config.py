@@ -46,7 +46,7 @@ def test_without_any_key_the_file_to_be_written_is_named(
     assert str(config_file(os.environ)) in printed.err
 
     main(["config", "set", "system", "Be brief."])
-    assert main(["config"]) == 0
+    assert main(["config", "show"]) == 0
     assert capsys.readouterr() == ('{\n  "system": "Be brief."\n}\n', "")
 
 
@@ -171,6 +171,8 @@ def test_a_key_is_kept_in_a_private_file_without_a_keyring(
     shown = capsys.readouterr()
     assert "VLLM_API_KEY  in the file" in shown.out
     assert "sk-secret" not in shown.out + shown.err
+    main(["keys", "list", "--json"])
+    assert capsys.readouterr().out == '{"variable": "VLLM_API_KEY", "place": "file"}\n'
     assert main(["keys", "remove", "VLLM_API_KEY"]) == 0
     assert main(["keys", "remove", "vllm"]) == 1
     main(["keys", "list"])

@@ -1,5 +1,6 @@
 """`llmcore doctor`; how the command line starts."""
 
+import json
 import os
 import subprocess
 import sys
@@ -111,6 +112,10 @@ def test_doctor_warns_if_no_provider_is_configured(
     monkeypatch.delenv("VLLM_BASE_URL")
     assert main(["doctor", "--offline"]) == 0
     assert "! no provider is configured" in capsys.readouterr().out
+    assert main(["doctor", "--offline", "--json"]) == 0
+    *_, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert last["level"] == "warning"
+    assert last["text"].startswith("no provider is configured")
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])

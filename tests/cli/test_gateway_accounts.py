@@ -227,7 +227,7 @@ def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_pat
         ]
     )
     ledger.close()
-    report = json.loads(run("usage", "--by", "key,model", "--since", "7d", "--format", "json"))
+    report = json.loads(run("usage", "--by", "key,model", "--since", "7d", "--json"))
     lines = list(csv.DictReader(io.StringIO(run("usage", "--by", "key", "--format", "csv"))))
     table = run("usage", "--by", "key").splitlines()
     old = json.loads(run("usage", "--by", "", "--since", "2000-01-01", "--format", "json"))
