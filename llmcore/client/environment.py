@@ -133,8 +133,9 @@ def unconfigured(
 
 
 def names_a_provider(model_id: str) -> bool:
-    """Return whether *model_id* begins with a provider and a slash, as model names of LiteLLM."""
-    return _written_elsewhere(None, model_id) is not None
+    """Return whether *model_id* is a provider, or begins with one as model names of LiteLLM do."""
+    is_provider = PROVIDER_ALIASES.get(model_id, model_id) in provider_entries()
+    return is_provider or _written_elsewhere(None, model_id) is not None
 
 
 def _written_elsewhere(provider: str | None, model_id: str) -> str | None:

@@ -316,6 +316,17 @@ def test_misspelled_provider_before_a_model_is_not_sent_to_the_default_one(model
     assert "did you mean" in message
 
 
+@pytest.mark.parametrize("model", ["openai", "gemini", "mistral"])
+def test_a_provider_alone_is_a_model_only_of_a_server_that_may_have_it(model: str) -> None:
+    """Ollama has a model `mistral`; OpenAI has none with the name of a provider."""
+    asked = request(model=model, prompt="Hi")
+    error = Client.from_env(environ={"OPENAI_API_KEY": "k"}).resolve(asked).failure()
+    ollama = Client.from_env(environ={"OLLAMA_BASE_URL": "http://localhost:11434"})
+
+    assert f"{model!r} is a provider, not a model: write '{model}:MODEL'" in error.message
+    assert ollama.resolve(asked).unwrap().id == model
+
+
 @pytest.mark.parametrize("model", ["llama3:8b", "mixtral:8x7b", "deepseek-r1:8b", "opnai:gpt-5"])
 def test_tag_of_a_local_model_that_is_nearly_a_provider_is_sent_to_the_local_server(
     model: str,
