@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.secret_names import REDACTED, redacted
-from llmcore.testing.secret_scan import SHAPES
+from llmcore.testing.secret_scan import shapes_in
 
 _CREDENTIAL_FIELD = re.compile(
     r"(?:x[-_])?(?:api|access|secret|client|refresh|auth)?[-_]?"
@@ -20,7 +20,7 @@ _WORDS_IN_BODIES = frozenset({"token", "key"})
 
 def safe_text(text: str) -> str:
     """Return *text* with everything that has the shape of a key or token replaced."""
-    for shape in SHAPES.values():
+    for _, shape in shapes_in(text):
         text = shape.sub(REDACTED, text)
     return text
 

@@ -14,30 +14,49 @@ from llmcore.testing.cassette import CassetteError
 # A key begins where nothing of its alphabet is before it, unless that belongs to an
 # escape: so the inside of a long base64 blob (an encrypted thought, an image) never counts as one.
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
-SHAPES = {
-    name: re.compile(_START + shape)
-    for name, shape in {
-        "a key that begins with sk-": r"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}",
-        "a key that begins with sk_ or rk_": r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
-        "an AWS access key id": r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-        "a Google API key": r"AIza[A-Za-z0-9_-]{35}",
-        "a Google access token": r"ya29\.[A-Za-z0-9_-]{20,}",
-        "a GitHub token": r"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})",
-        "a GitLab token": r"glpat-[A-Za-z0-9_-]{16,}",
-        "a Groq key": r"gsk_[A-Za-z0-9]{20,}",
-        "a Cerebras key": r"csk-[A-Za-z0-9]{20,}",
-        "an xAI key": r"xai-[A-Za-z0-9]{20,}",
-        "a Perplexity key": r"pplx-[A-Za-z0-9]{20,}",
-        "a Fireworks key": r"fw_[A-Za-z0-9]{20,}",
-        "a Replicate token": r"r8_[A-Za-z0-9]{20,}",
-        "an NVIDIA key": r"nvapi-[A-Za-z0-9_-]{20,}",
-        "a Hugging Face token": r"hf_[A-Za-z0-9]{20,}",
-        "a Slack token": r"xox[abprs]-[A-Za-z0-9-]{10,}",
-        "a JSON web token": r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-        "a bearer token": r"[Bb]earer\s+(?=[^\s\"']*[0-9])[A-Za-z0-9._~+/-]{16,}=*",
-        "a private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----",
-    }.items()
-}
+_SHAPES = (
+    ("a key that begins with sk-", r"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}", ("sk-",)),
+    (
+        "a key that begins with sk_ or rk_",
+        r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
+        ("k_live_", "k_test_"),
+    ),
+    ("an AWS access key id", r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", ("AKIA", "ASIA")),
+    ("a Google API key", r"AIza[A-Za-z0-9_-]{35}", ("AIza",)),
+    ("a Google access token", r"ya29\.[A-Za-z0-9_-]{20,}", ("ya29.",)),
+    (
+        "a GitHub token",
+        r"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    ),
+    ("a GitLab token", r"glpat-[A-Za-z0-9_-]{16,}", ("glpat-",)),
+    ("a Groq key", r"gsk_[A-Za-z0-9]{20,}", ("gsk_",)),
+    ("a Cerebras key", r"csk-[A-Za-z0-9]{20,}", ("csk-",)),
+    ("an xAI key", r"xai-[A-Za-z0-9]{20,}", ("xai-",)),
+    ("a Perplexity key", r"pplx-[A-Za-z0-9]{20,}", ("pplx-",)),
+    ("a Fireworks key", r"fw_[A-Za-z0-9]{20,}", ("fw_",)),
+    ("a Replicate token", r"r8_[A-Za-z0-9]{20,}", ("r8_",)),
+    ("an NVIDIA key", r"nvapi-[A-Za-z0-9_-]{20,}", ("nvapi-",)),
+    ("a Hugging Face token", r"hf_[A-Za-z0-9]{20,}", ("hf_",)),
+    ("a Slack token", r"xox[abprs]-[A-Za-z0-9-]{10,}", ("xox",)),
+    ("a JSON web token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", ("eyJ",)),
+    ("a bearer token", r"[Bb]earer\s+(?=[^\s\"']*[0-9])[A-Za-z0-9._~+/-]{16,}=*", ("earer",)),
+    ("a private key", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----", ("PRIVATE KEY",)),
+)
+"""What a key is called, its form, and texts of which it contains one."""
+
+_COMPILED = [(what, re.compile(_START + shape), marks) for what, shape, marks in _SHAPES]
+
+
+def shapes_in(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Yield name and pattern of the keys that *text* may contain.
+
+    Looking for a mark takes a hundredth of the time of the pattern.
+    """
+    for what, pattern, marks in _COMPILED:
+        if any(mark in text for mark in marks):
+            yield what, pattern
+
 
 _PLACES = frozenset({"PWD", "SSH_AUTH_SOCK"})
 """Variables that are named like credentials and hold paths."""
@@ -119,7 +138,7 @@ def _found_in(text: str, values: Mapping[str, str], not_secret: Collection[str])
     for value, what in values.items():
         if value in text and (len(value) >= _UNMISTAKABLE or _stands_alone(value, text)):
             yield what
-    for what, shape in SHAPES.items():
+    for what, shape in shapes_in(text):
         if any(match[0] not in not_secret for match in shape.finditer(text)):
             yield what
 

@@ -14,7 +14,7 @@ Each key sees its own requests alone. The admin key sees all, below `/admin/ui` 
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, cast
 
 from llmcore.bridge.api import Operation, OperationRequest
@@ -26,6 +26,7 @@ from llmcore.bridge.service import Service
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
+from llmcore.routes.route import PreparedRequest
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
@@ -126,7 +127,19 @@ def _not_found(message: str) -> FrontError:
 
 
 async def _document(service: Service, entry: FeedEntry, recording: FeedRecording) -> "Document":
-    """Return the exchange through all its stages."""
+    """Return the exchange through all its stages.
+
+    It may have megabytes, so it is made in a thread.
+    """
+    request = recording.request
+    prepared = None if request is None else await _prepared(service, request)
+    step = partial(_exchange, entry, recording, prepared)
+    return await service.run_in_thread_if(step, large=True)
+
+
+def _exchange(
+    entry: FeedEntry, recording: FeedRecording, prepared: PreparedRequest | Exception | None
+) -> "Document":
     from llmcore.inspector.exchange import ReceivedResponse, exchange, protocol_of_url
     from llmcore.inspector.redaction import safe_json
 
@@ -134,9 +147,9 @@ async def _document(service: Service, entry: FeedEntry, recording: FeedRecording
     stages: list[Document] = []
     if asked is not None:
         stages.append(_client_stage(entry, asked))
-    if request is not None:
+    if request is not None and prepared is not None:
         stages.append({"title": "2. Read as a value", "body": safe_json(to_json(request))})
-        stages.append(await _upstream_stage(service, request))
+        stages.append(_upstream_stage(prepared))
     if response is not None:
         stages.append({"title": "4. The upstream's response", "body": safe_json(to_json(response))})
     failure = LLMError("the rest of the response was not kept") if recording.cut else None
@@ -170,14 +183,19 @@ def _client_stage(entry: FeedEntry, client_request: ClientRequest) -> "Document"
     return request_stage("1. The client's request", line, client_request.headers, body)
 
 
-async def _upstream_stage(service: Service, request: LLMRequest) -> "Document":
+async def _prepared(service: Service, request: LLMRequest) -> PreparedRequest | Exception:
     """Return the request as it would be sent now, or why it cannot be."""
+    try:
+        return await service.prepared(request)
+    except (FrontError, LLMError) as error:
+        return error
+
+
+def _upstream_stage(sent: PreparedRequest | Exception) -> "Document":
     from llmcore.inspector.exchange import request_stage
 
     title = "3. The upstream's request"
-    try:
-        sent = await service.prepared(request)
-    except (FrontError, LLMError) as error:
-        return {"title": title, "body": str(error)}
+    if isinstance(sent, Exception):
+        return {"title": title, "body": str(sent)}
     data = json.dumps(cast("Mapping[str, JsonValue]", sent.body))
     return request_stage(title, f"{sent.method} {sent.url}", sent.headers, data)

@@ -1,6 +1,7 @@
 """The gateway's page: what it may show to whom, and what it keeps."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from attrs import evolve
 from llmcore.bridge.configuration.reading import settings_from
 from llmcore.bridge.configuration.settings import AccountSettings, Limits
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
+from llmcore.inspector import exchange
 from tests.support.servers.bridge_service import UPSTREAM_KEY, asked, settings_for
 from tests.support.servers.loopback import Answer, Received, chat_handler, serve
 from tests.support.servers.pooled_gateway import BOTH, fails, pooled_gateway, says
@@ -114,6 +116,30 @@ async def test_the_status_has_the_state_of_each_upstream() -> None:
             found = (await client.get("/ui/api/status")).json()
 
     assert found["health"]["upstreams"] == {"openai-compatible": {"state": "ok", "running": 0}}
+
+
+@pytest.mark.anyio
+async def test_an_exchange_is_shown_without_blocking_other_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is made in another thread than that of the event loop."""
+    threads: list[threading.Thread] = []
+    make = exchange.exchange
+
+    def watched(*args: Any, **settings: Any) -> Any:
+        threads.append(threading.current_thread())
+        return make(*args, **settings)
+
+    monkeypatch.setattr(exchange, "exchange", watched)
+    with serve(chat_handler) as upstream:
+        async with asked(settings_for(upstream.url, ui_record=True)) as client:
+            await client.post("/v1/chat/completions", json=BODY)
+            (one,) = await requests(client)
+            found = await client.get(f"/ui/api/requests/{one['id']}")
+
+    assert found.status_code == 200
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 @pytest.mark.anyio
