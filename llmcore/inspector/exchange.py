@@ -308,9 +308,14 @@ def _outcome(events: Sequence[LLMEvent]) -> Document:
     if isinstance(result, Success):
         return {"error": None, **_of_response(result.value)}
     error, partial = result.error, result.error.partial
-    shown = safe_json(to_json(error))
     known = {} if partial is None else _of_response(partial)
-    return {**known, "error": {"kind": type(error).__name__, "data": shown}}
+    return {**known, "error": shown_error(type(error).__name__, object_or_empty(to_json(error)))}
+
+
+def shown_error(kind: str, data: JsonObject) -> Document:
+    """Return an error without its partial response, which the page shows in places of its own."""
+    rest = {name: value for name, value in data.items() if name != "partial"}
+    return {"kind": kind, "data": safe_object(rest)}
 
 
 def _of_response(response: LLMResponse) -> Document:

@@ -14,6 +14,7 @@ from llmcore.inspector.exchange import (
     protocol_of_url,
     raw_event,
     request_stage,
+    shown_error,
     timing,
 )
 from llmcore.inspector.redaction import safe_json, safe_text
@@ -192,7 +193,8 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
         if isinstance(value, dict)
     ]
     last = events[-1]["data"] if events else {}
-    usage, error = last.get("usage"), last.get("error")
+    error = object_or_empty(last.get("error"))
+    partial = object_or_empty(error.get("partial"))
     start: JsonObject = next((one["data"] for one in events if one["type"] == "stream-start"), {})
     exchange = {
         "name": name,
@@ -204,11 +206,11 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
         "events": events,
         "timed": False,
         **timing(events),
-        "usage": object_or_empty(usage),
+        "usage": object_or_empty(last.get("usage") or partial.get("usage")),
         "cost": _cost_of_run([event["data"] for event in events]),
         "finish": (last.get("finish_reason") or {}).get("reason"),
         "text": "".join(event["text"] for event in events if event["type"] == "text-delta"),
-        "error": None if error is None else {"kind": "error", "data": error},
+        "error": shown_error(str(error.get("type", "error")), error) if error else None,
     }
     return {"title": name, "kind": "events", "exchanges": [exchange]}
 

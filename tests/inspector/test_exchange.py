@@ -146,6 +146,7 @@ def test_a_cut_stream_shows_where_it_was_cut() -> None:
     """The lane is marked, and what came before is there."""
     one = answered((frame(content="Hal"), 5.0), failure=NetworkError("reset"))
     assert one["error"]["kind"] == "NetworkError"
+    assert "partial" not in one["error"]["data"]
     assert (one["lanes"][0]["cut"], one["text"]) == (True, "Hal")
 
 
@@ -281,6 +282,21 @@ def test_printed_events_have_the_cost_of_all_steps(
     (one,) = document_of("e", "\n".join(map(json.dumps, lines)).encode())["exchanges"]
 
     assert one["cost"] == cost
+
+
+def test_a_failed_stream_of_printed_events_has_the_error_apart_from_the_response() -> None:
+    partial = {"message": {"role": "assistant"}, "usage": {"output_tokens": 2}}
+    error = {"type": "NetworkError", "message": "reset", "partial": partial}
+    lines = [
+        {"type": "stream-start", "provider": "openai", "model": "gpt-5.2"},
+        {"type": "text-delta", "id": "t", "text": "Once"},
+        {"type": "error", "error": error},
+    ]
+    (one,) = document_of("e", "\n".join(map(json.dumps, lines)).encode())["exchanges"]
+
+    assert one["error"]["kind"] == "NetworkError"
+    assert one["error"]["data"] == {"type": "NetworkError", "message": "reset"}
+    assert (one["text"], one["usage"], one["cost"]) == ("Once", {"output_tokens": 2}, None)
 
 
 def test_two_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
