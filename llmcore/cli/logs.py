@@ -9,9 +9,8 @@ import anyio
 from llmcore.cli.conversation import open_store
 from llmcore.cli.failures import UsageError
 from llmcore.cli.program import note, print_json, say
-from llmcore.cli.sessions import describe
 from llmcore.schema.frozen import frozen
-from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.entries import MessageEntry, readable
 from llmcore.sessions.store import SessionStore
 
 _SHORT = 500
@@ -51,7 +50,7 @@ class _Exchange:
     def messages(self) -> Iterator[tuple[str, str]]:
         """Yield the role and the text of each message."""
         for entry in self.entries:
-            yield entry.role, " ".join(filter(None, map(describe, entry.parts)))
+            yield entry.role, " ".join(filter(None, map(readable, entry.parts)))
 
     def matches(self, words: Sequence[str], model: str | None) -> bool:
         """Return whether all of *words* are in it, upper and lower case alike."""

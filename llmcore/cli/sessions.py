@@ -11,15 +11,7 @@ from llmcore.cli.conversation import open_store
 from llmcore.cli.program import escaped, json_input, json_output, note, print_json, say
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.sessions.contract.entries import (
-    EntryFileRef,
-    EntryImage,
-    EntryPart,
-    EntryText,
-    EntryThinking,
-    EntryToolCall,
-    EntryToolResult,
-)
+from llmcore.sessions.contract.entries import readable
 from llmcore.sessions.contract.json_schema import contract_schema
 from llmcore.sessions.jsonl import export_lines, from_lines, import_entries
 from llmcore.sessions.store import SessionStore
@@ -48,7 +40,7 @@ async def _list(store: SessionStore, args: argparse.Namespace) -> int:
 async def _show(store: SessionStore, args: argparse.Namespace) -> int:
     stored = await store.read(args.name)
     for item in stored:
-        parts = " ".join(filter(None, map(describe, item.entry.parts)))
+        parts = " ".join(filter(None, map(readable, item.entry.parts)))
         say(f"{item.entry.role}: {parts}")
     return 0 if stored else _unknown(args.name)
 
@@ -109,30 +101,6 @@ def _lines(path: str) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidRequestError(f"cannot read {path}: {reason}", cause=error) from error
-
-
-def describe(part: EntryPart) -> str:
-    """Return *part* as readable text."""
-    match part:
-        case EntryText(text=text):
-            return text
-        case EntryThinking(text=text):
-            return f"[thinking: {text}]" if text else ""
-        case EntryToolCall(tool_name=name):
-            return (
-                f"→ {name}({part.raw_args_text or json.dumps(part.arguments, ensure_ascii=False)})"
-            )
-        case EntryToolResult(content=content):
-            mark = "failed: " if part.is_error else ""
-            if isinstance(content, str):
-                return f"{mark}{content}"
-            if isinstance(content, tuple):
-                return mark + " ".join(map(describe, content))
-            return f"{mark}{json.dumps(content, ensure_ascii=False)}"
-        case EntryImage():
-            return f"[{part.mime_type}: {part.url or 'image'}]"
-        case EntryFileRef(path=path):
-            return f"[file: {path}]"
 
 
 _ACTIONS: Final[Mapping[str, _Action]] = {

@@ -24,7 +24,7 @@ from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.schema.usage import Usage
 from llmcore.sessions.contract.codec import to_wire
-from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.entries import MessageEntry, readable
 from llmcore.sessions.jsonl import from_lines
 from llmcore.testing.cassette import (
     AnyInteraction,
@@ -247,7 +247,7 @@ def of_session(name: str, entries: Sequence[MessageEntry]) -> Document:
             "role": entry.role,
             "name": entry.run_id,
             "time": entry.timestamp,
-            "text": safe_text(entry.text),
+            "text": safe_text(entry.text or " ".join(map(readable, entry.parts))),
             "data": safe_json(_value(json.dumps(to_wire(entry)))),
             "usage": entry.meta.get("usage"),
         }

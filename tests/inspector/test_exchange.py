@@ -15,8 +15,12 @@ from llmcore.inspector.exchange import ReceivedResponse, exchange, protocol_of_u
 from llmcore.inspector.files import difference, document_of, of_cassette, read_document
 from llmcore.inspector.page import page, script_json
 from llmcore.inspector.redaction import safe_json, safe_text, safe_url
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import InvalidRequestError, NetworkError
 from llmcore.schema.json import JsonValue
+from llmcore.schema.messages import Message
+from llmcore.sessions.contract.codec import to_wire
+from llmcore.sessions.conversion import to_entries
 from llmcore.testing.cassette import (
     Cassette,
     Interaction,
@@ -250,6 +254,17 @@ def test_printed_events_and_sessions_are_read(
 
     document = document_of("s", session_of("Hello"))
     assert [(one["role"], one["text"]) for one in document["messages"]] == [("user", "Hello")]
+
+
+def test_calls_and_results_of_a_session_have_a_line_that_can_be_read() -> None:
+    call = ToolCallPart("c1", "look", {"city": "Oslo"})
+    messages = [Message.user("Hi"), Message.assistant(call), Message.tool("c1", "sunny")]
+    entries = to_entries(messages, run_id="trip", timestamp="2026-11-22T12:00:00.000Z")
+    lines = "\n".join(json.dumps(to_wire(entry)) for entry in entries)
+
+    shown = [one["text"] for one in document_of("s", lines.encode())["messages"]]
+
+    assert shown == ["Hi", '→ look({"city": "Oslo"})', "sunny"]
 
 
 def step(tokens: int, *, model: str | None = None) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ that applications store, exchange and can still read in ten years. `meta` holds 
 cannot express.
 """
 
+import json
 from collections.abc import Iterable
 from typing import ClassVar, Final, Literal, TypeAlias, Union, get_args
 
@@ -202,3 +203,27 @@ class MessageEntry:
 
 def _kind_of(part: object) -> str:
     return str(getattr(part, "kind", type(part).__name__))
+
+
+def readable(part: EntryPart) -> str:
+    """Return *part* as readable text."""
+    match part:
+        case EntryText(text=text):
+            return text
+        case EntryThinking(text=text):
+            return f"[thinking: {text}]" if text else ""
+        case EntryToolCall(tool_name=name):
+            return (
+                f"→ {name}({part.raw_args_text or json.dumps(part.arguments, ensure_ascii=False)})"
+            )
+        case EntryToolResult(content=content):
+            mark = "failed: " if part.is_error else ""
+            if isinstance(content, str):
+                return f"{mark}{content}"
+            if isinstance(content, tuple):
+                return mark + " ".join(map(readable, content))
+            return f"{mark}{json.dumps(content, ensure_ascii=False)}"
+        case EntryImage():
+            return f"[{part.mime_type}: {part.url or 'image'}]"
+        case EntryFileRef(path=path):
+            return f"[file: {path}]"
