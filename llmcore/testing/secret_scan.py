@@ -43,7 +43,7 @@ _SHAPES = (
     ("a bearer token", r"[Bb]earer\s+(?=[^\s\"']*[0-9])[A-Za-z0-9._~+/-]{16,}=*", ("earer",)),
     ("a private key", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----", ("PRIVATE KEY",)),
 )
-"""What a key is called, its form, and texts of which it contains one."""
+"""The name of each kind of key, its form, and texts of which it contains one."""
 
 _COMPILED = [(what, re.compile(_START + shape), marks) for what, shape, marks in _SHAPES]
 
