@@ -262,7 +262,8 @@ def _refuse_path(part: MediaPart) -> None:
 def _known_type(part: MediaPart) -> str:
     media_type = media_type_of(part)
     if media_type is None:
-        usual = {AudioPart: "audio/wav", ImagePart: "image/png"}.get(type(part), "application/pdf")
+        examples: dict[type, str] = {AudioPart: "audio/wav", ImagePart: "image/png"}
+        usual = examples.get(type(part), "application/pdf")
         raise InvalidRequestError(
             f"cannot tell what {noun_of(part)} holds: give its media type, such as {usual!r}"
         )
