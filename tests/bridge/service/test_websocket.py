@@ -483,7 +483,7 @@ def test_an_old_connection_takes_no_more_and_is_closed(
 def test_a_stop_lets_answers_come_to_their_end(
     upstream: Loopback, tmp_path: Path, patience: str, ended: str
 ) -> None:
-    """Those that outlast the patience have failed; idle sockets are closed at once. All learn why."""
+    """Those that outlast the patience have failed; idle sockets are closed at once, with a code."""
     upstream.handler = lambda _: streamed(chat_stream(["a", "b", "c", "d"], pause=0.7))
     named = {
         "OPENROUTER_API_KEY": UPSTREAM_KEY,
