@@ -114,10 +114,10 @@ def _sender_for(stream: TextIO, opened: ExitStack) -> Send | None:
             return partial(os.write, second)
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
-    return partial(_sent_if_ready, descriptor, poll)
 
+    def write_if_ready(data: bytes) -> int:
+        if not poll.poll(0):
+            raise BlockingIOError
+        return os.write(descriptor, data[: select.PIPE_BUF])
 
-def _sent_if_ready(descriptor: int, poll: "select.poll", data: bytes) -> int:
-    if not poll.poll(0):
-        raise BlockingIOError
-    return os.write(descriptor, data[: select.PIPE_BUF])
+    return write_if_ready
