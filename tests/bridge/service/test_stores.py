@@ -625,8 +625,9 @@ def test_a_gateway_that_starts_on_a_nearly_full_disk_serves_what_is_not_stored(
     async def once(store: SqliteResponseStore) -> bytes:
         if was_read.is_set():
             raise StateUnavailableError("the disk is full")
+        key = await read(store)
         was_read.set()
-        return await read(store)
+        return key
 
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1024))

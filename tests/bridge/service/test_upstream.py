@@ -137,7 +137,7 @@ async def test_a_refusal_is_an_error_without_the_key() -> None:
 
 async def test_an_upstream_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an error of the upstream's, not of ours."""
-    monkeypatch.setattr("llmcore.bridge.upstream._ASIDE", Timeouts(total=0.05))
+    monkeypatch.setattr("llmcore.bridge.upstream._TIMEOUTS", Timeouts(total=0.05))
     found = upstreams("openai", scripted([("{}", 60_000.0)]))
 
     with pytest.raises(RequestTimeoutError, match="time limit"):
