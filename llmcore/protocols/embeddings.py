@@ -32,6 +32,7 @@ from urllib.parse import quote
 from attrs import evolve, field
 
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
+from llmcore.protocols.response_parts import read_cost
 from llmcore.protocols.unary import (
     VERTEX_MODELS,
     google_path,
@@ -231,7 +232,8 @@ def read_embeddings(
         message = "the text was longer than the model takes, and was cut"
         diagnostics.at(f"inputs[{number}]").changed("input-truncated", message)
     tokens, raw_usage = _tokens(document, response.headers)
-    usage = Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage)
+    cost = read_cost(object_or_empty(raw_usage))
+    usage = Usage.make(input_tokens=tokens, output_tokens=0, cost_usd=cost, raw=raw_usage)
     noted = evolve(response, diagnostics=(*response.diagnostics, *diagnostics.entries))
     return EmbeddingResponse(embeddings=embeddings, **response_fields(noted, request, usage))
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
+from llmcore.protocols.response_parts import read_cost
 from llmcore.protocols.unary import native_settings, posted, response_fields
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
@@ -48,9 +49,8 @@ def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResp
     results.sort(key=lambda result: -result.score)
     usage = object_or_empty(document.get("usage"))
     tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
-    stated = Usage.make(
-        input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
-    )
+    raw = usage or document.get("meta") or None
+    stated = Usage.make(input_tokens=tokens, output_tokens=0, cost_usd=read_cost(usage), raw=raw)
     fields = response_fields(response, request, stated)
     return RerankResponse(results=tuple(results[: request.top_n]), **fields)
 

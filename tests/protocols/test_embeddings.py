@@ -341,6 +341,23 @@ def test_vectors_of_perplexity_are_bytes(options: JsonObject, vector: tuple[floa
     assert (response.embedding, response.usage.input_tokens) == (vector, 5)
 
 
+@pytest.mark.parametrize(
+    ("usage", "dollars"),
+    [
+        ({"prompt_tokens": 5, "cost": 0.25}, 0.25),
+        ({"prompt_tokens": 5, "cost": {"currency": "USD", "total_cost": 0.5}}, 0.5),
+        ({"prompt_tokens": 5}, None),
+    ],
+    ids=["openrouter", "perplexity", "unstated"],
+)
+def test_a_cost_that_the_provider_states_is_read(usage: Any, dollars: float | None) -> None:
+    document: Any = {"data": [{"index": 0, "embedding": [1.0]}], "usage": usage}
+
+    response = read_embeddings(NativeResponse(document=document), ONE)
+
+    assert response.usage.cost_usd == dollars
+
+
 def test_a_text_that_the_provider_cut_is_reported() -> None:
     cut: Any = {
         "embeddings": {"values": [1.0], "statistics": {"truncated": True, "token_count": 2}}

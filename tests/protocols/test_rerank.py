@@ -47,7 +47,7 @@ def test_a_ranking_is_asked_for_as_the_provider_documents(provider: str) -> None
 @pytest.mark.parametrize("name", ["results", "data"])
 def test_a_ranking_is_sorted_and_cut_whatever_the_server_does(name: str) -> None:
     scores = [{"index": n, "relevance_score": s} for n, s in ((0, 0.1), (1, -4), (2, 0.9))]
-    document: Any = {name: scores, "usage": {"total_tokens": 7}}
+    document: Any = {name: scores, "usage": {"total_tokens": 7, "cost": 0.25}}
 
     response = read_ranking(NativeResponse(document=document), RERANK)
 
@@ -56,7 +56,7 @@ def test_a_ranking_is_sorted_and_cut_whatever_the_server_does(name: str) -> None
         (0, 0.1, "a"),
     ]
     assert response.documents == ["c", "a"]
-    assert response.usage.input_tokens == 7
+    assert (response.usage.input_tokens, response.usage.cost_usd) == (7, 0.25)
 
 
 def test_a_query_that_is_not_a_text_is_an_error() -> None:
