@@ -417,7 +417,7 @@ VOYAGE: Final = _make(
     120_000,
 )
 PERPLEXITY: Final = _make(
-    "perplexity-embeddings", "/v1/embeddings", _Flat().body, 512, 120_000, read=_read_bytes
+    "perplexity-embeddings", "/embeddings", _Flat().body, 512, 120_000, read=_read_bytes
 )
 JINA: Final = _make(
     "jina-embeddings", "/embeddings", _Flat(input_type="task", types=_JINA).body, 512

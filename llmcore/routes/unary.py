@@ -38,6 +38,11 @@ from llmcore.schema.result import Failure, Result
 from llmcore.version import VERSION
 
 _USER_AGENT: Final = f"llmcore/{VERSION}"
+_BELOW: Final[Mapping[str, str]] = {"perplexity": "/v1"}
+"""Where the unary calls of a provider are, below the base URL of its generations.
+
+Source: the `perplexityai` package, 0.46.1 (`generated/api`).
+"""
 
 
 @frozen(kw_only=True)
@@ -78,6 +83,9 @@ class UnaryRoute(Generic[Request, Response_co]):
         *base_url* replaces that of *route*, for operations that are elsewhere.
         """
         over_http = Http() if isinstance(route.transport, WebSocket) else route.transport
+        below = _BELOW.get(route.provider)
+        if below is not None and base_url is None:
+            base_url = rebased(route, lambda url: url.removesuffix("/") + below)
         return UnaryRoute(
             provider=route.provider,
             protocol=protocol,
@@ -207,7 +215,10 @@ def messages_path(route: Route[Any], path: str) -> str:
 
 # -- batches
 
-_WITHOUT_BATCHES: Final = ("azure", "vertex", "openrouter", "github-copilot", "local")
+_WITHOUT_BATCHES: Final = (
+    "azure", "vertex", "openrouter", "github-copilot", "local",
+    "perplexity",  # only of its Responses
+)  # fmt: skip
 
 
 def batch_protocol(route: Route[Any]) -> BatchProtocol:

@@ -13,6 +13,7 @@ from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.own_models import models_from
 from llmcore.protocols.protocol import NativeResponse
 from llmcore.protocols.unary import read_models
+from llmcore.routes.chat_providers import Perplexity
 from llmcore.routes.chat_servers import VLLM, Ollama
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import (
@@ -100,6 +101,12 @@ LISTS: dict[str, tuple[Any, list[str], list[Any], tuple[Any, ...]]] = {
         ["https://openrouter.ai/api/v1/models"],
         [{"data": [{"id": "acme/new", "name": "Acme: New", "context_length": 9000}]}],
         ("acme/new", "Acme: New", 9000, None, None),
+    ),
+    "perplexity": (
+        Perplexity.configure(api_key="k"),
+        ["https://api.perplexity.ai/v1/models"],
+        [{"data": [{"id": "acme/new", "object": "model", "created": 1765313051}]}],
+        ("acme/new", "acme/new", None, None, date(2025, 12, 9)),
     ),
     "vllm": (
         VLLM.configure(),

@@ -36,7 +36,15 @@ def test_batches_are_those_of_the_provider_or_its_protocol(
 
 @pytest.mark.parametrize(
     "provider",
-    ["azure", "vertex", "openrouter", "github-copilot", "local", "cloudflare-workers-ai"],
+    [
+        "azure",
+        "vertex",
+        "openrouter",
+        "github-copilot",
+        "local",
+        "perplexity",
+        "cloudflare-workers-ai",
+    ],
 )
 def test_a_provider_without_batches_is_refused_although_its_protocol_has_them(
     provider: str,
