@@ -217,8 +217,14 @@ def messages_path(route: Route[Any], path: str) -> str:
 
 _WITHOUT_BATCHES: Final = (
     "azure", "vertex", "openrouter", "github-copilot", "local",
-    "perplexity",  # only of its Responses
+    "fireworks", "perplexity", "together",
 )  # fmt: skip
+"""Providers without batches, or with those of another form.
+
+Fireworks has batches below accounts, Perplexity those of Responses, and Together takes their files
+by an upload of its own: the packages `fireworks-ai` 1.2.30, `perplexityai` 0.46.1 and `together`
+3.1.1.
+"""
 
 
 def batch_protocol(route: Route[Any]) -> BatchProtocol:

@@ -42,7 +42,9 @@ def test_batches_are_those_of_the_provider_or_its_protocol(
         "openrouter",
         "github-copilot",
         "local",
+        "fireworks",
         "perplexity",
+        "together",
         "cloudflare-workers-ai",
     ],
 )
