@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -37,6 +38,7 @@ from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.upstream import Upstreams
 from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
+from llmcore.client.accounts import base_url_of
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.transport import Transport
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
@@ -126,7 +128,7 @@ class Service:
         self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
         self._read_for = lru_cache(maxsize=_MODELS_KEPT)(
-            partial(_upstream_of, upstreams, self.policy)
+            partial(_upstream_of, upstreams, self.policy, settings.environ)
         )
         # The page shows recorded responses, and telemetry may.
         skims = not (settings.ui_record or upstreams.client.middleware)
@@ -320,13 +322,20 @@ class Service:
 
 
 def _upstream_of(
-    upstreams: Upstreams, policy: TranslationPolicy, target: UpstreamModel, sealer: Sealer
+    upstreams: Upstreams,
+    policy: TranslationPolicy,
+    environ: Mapping[str, str],
+    target: UpstreamModel,
+    sealer: Sealer,
 ) -> Upstream:
     model = upstreams.client.providers[target.provider].model(target.model)
-    protocol = model.route.protocol if isinstance(model.route, Route) else None
+    route = model.route if isinstance(model.route, Route) else None
+    protocol = None if route is None else route.protocol
+    address = "" if route is None else base_url_of(route, environ).value_or("")
     return Upstream(
         model=model,
         provider=model.provider,
+        host=urlsplit(address).hostname,
         protocol_id=protocol.id if protocol is not None else None,
         native_tools=protocol is None or protocol.native_tools,
         policy=policy,

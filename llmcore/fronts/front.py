@@ -85,6 +85,8 @@ class Upstream:
 
     model: Model | str
     provider: str | None = None
+    host: str | None = None
+    """The host of its address, if that is known."""
     protocol_id: str | None = None
     """The upstream's protocol, which decides the native tools and parameters that can be sent."""
     native_tools: bool = True

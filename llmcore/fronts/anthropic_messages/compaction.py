@@ -41,20 +41,26 @@ def summary_instruction(body: Fields) -> str | None:
 
 # -- threads, whose earlier messages a server keeps
 
-KEEPING_PROVIDERS: Final = frozenset({"anthropic"})
+_KEEPING_HOSTS: Final[Mapping[str, str]] = {"anthropic": "api.anthropic.com"}
+"""The hosts that keep threads, by the id of their provider."""
 
 
 def loses_thread(body: Mapping[str, Any], upstream: Upstream) -> bool:
     """Return whether *body* continues a thread that its upstream does not keep.
 
     Servers of the Messages API that do not know `thread` ignore it, and the model would see only
-    the last messages. An upstream without a provider's id counts as Anthropic's.
+    the last messages. So may a server to which the address of Anthropic was set. An upstream
+    without a provider's id or a host counts as Anthropic's.
     """
     thread = body.get("thread")
     if not isinstance(thread, dict) or thread.get("type") != "continue":
         return False
-    keeps = upstream.provider is None or upstream.provider in KEEPING_PROVIDERS
-    return not (keeps and upstream.protocol_id == PROTOCOL_ID)
+    if upstream.protocol_id != PROTOCOL_ID:
+        return True
+    if upstream.provider is None:
+        return False
+    own = _KEEPING_HOSTS.get(upstream.provider)
+    return own is None or upstream.host not in (None, own)
 
 
 # -- conversations that go on from one

@@ -7,10 +7,13 @@ import httpx
 import pytest
 from attrs import evolve
 
+from llmcore.bridge.configuration.reading import settings_of
+from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_map import model_map_from
+from llmcore.bridge.service import Service
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.routes.route import Route
-from llmcore.schema.model import Model
+from llmcore.testing import scripted
 from tests.support.servers.front_gateways import gateway, served, service_for
 from tests.support.servers.loopback import Answer, Handler, Received, serve
 from tests.support.wire.matrix import (
@@ -256,23 +259,34 @@ def test_a_refusal_of_the_gateways_key_is_not_the_clients(
     assert KEY not in answer.text
 
 
-@pytest.mark.parametrize(("provider", "status"), [("anthropic", 200), ("bedrock", 404)])
-def test_a_thread_goes_on_only_at_a_server_that_keeps_it(provider: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("variables", "status"),
+    [
+        ({}, 200),
+        ({"ANTHROPIC_BASE_URL": "https://api.anthropic.com/v1"}, 200),
+        ({"ANTHROPIC_BASE_URL": "https://proxy.example"}, 404),
+    ],
+    ids=["anthropic", "its own address", "another server"],
+)
+@pytest.mark.anyio
+async def test_a_thread_goes_on_only_at_a_server_that_keeps_it(
+    variables: dict[str, str], status: int
+) -> None:
     """Others ignore the field, and the model would see nothing but the last message."""
-
-    def handler(_received: Received) -> Answer:
-        data = json.dumps(ANTHROPIC.whole(SAID)).encode()
-        return Answer([data], headers={"content-type": "application/json"}, length=len(data))
-
+    keys = {"OPENBRIDGE_UPSTREAM": "anthropic", "ANTHROPIC_API_KEY": "k"}
+    memory = {"OPENBRIDGE_STATE_BACKEND": "memory"}
+    settings = settings_of({**keys, **memory, **variables}, None)
+    network = scripted(ANTHROPIC.whole(SAID))
+    service = Service.from_settings(settings, transport=network)
     thread = {"type": "continue", "previous_message_id": "msg_1"}
-    with serve(handler) as server:
-        model = ANTHROPIC.model_at(server.url)
-        with gateway(Model(model.id, provider, route=model.route)) as url:
-            body = {**REQUESTS["anthropic-messages"][2], "thread": thread}
-            answer = httpx.post(f"{url}/v1/messages", json=body)
+    body = {**REQUESTS["anthropic-messages"][2], "thread": thread}
+    transport = httpx.ASGITransport(app=make_app(service))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        answer = await client.post("/v1/messages", json=body)
+    await service.aclose()
 
-    assert answer.status_code == status
-    assert len(server.received) == (status == 200)
+    assert answer.status_code == status, answer.text
+    assert len(network.requests) == (status == 200)
     assert status == 200 or answer.json()["error"]["details"] == {"error_code": "thread_not_found"}
 
 

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from llmcore.fronts.anthropic_messages import ReadMessagesRequest, front
+from llmcore.fronts.anthropic_messages.compaction import loses_thread
 from llmcore.schema import json
 from llmcore.schema.content import ProviderPart, TextPart, cache_ttl
 from llmcore.schema.events import LLMEvent, ProviderEvent
@@ -22,6 +24,7 @@ from tests.fronts.anthropic_messages.messages_kit import (
     read,
     refused,
     sdk,
+    upstream,
     written,
 )
 from tests.support.events import call, stream, text, thought
@@ -301,3 +304,26 @@ def test_other_threads_are_sent_or_reported(thread: dict[str, str], protocol_id:
     sent = built(made.request, protocol_id).get("thread")
     assert sent == (thread if protocol_id == MESSAGES else None)
     assert [note.path for note in made.diagnostics] == ([] if sent else ["thread"])
+
+
+@pytest.mark.parametrize(
+    ("provider", "host", "loses"),
+    [
+        (None, None, False),
+        (None, "proxy.example", False),
+        ("anthropic", None, False),
+        ("anthropic", "api.anthropic.com", False),
+        ("anthropic", "proxy.example", True),
+        ("bedrock", None, True),
+    ],
+)
+def test_a_thread_goes_on_only_at_the_host_of_a_provider_that_keeps_it(
+    provider: str | None, host: str | None, loses: bool
+) -> None:
+    """A server to which the address was set may not know the field."""
+    thread = {"type": "continue", "previous_message_id": "msg_1"}
+    messages = evolve(upstream(MESSAGES), provider=provider, host=host)
+
+    assert loses_thread({"thread": thread}, messages) is loses
+    assert loses_thread({"thread": {"type": "create"}}, messages) is False
+    assert loses_thread({"thread": thread}, evolve(messages, protocol_id="openai-chat")) is True
