@@ -117,7 +117,8 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
     messages = reader.read(natives)
     if not messages:
         lost = ", ".join(sorted({note.message for note in diagnostics.entries}))
-        raise invalid(f"messages: nothing is left to answer ({lost})", "messages")
+        why = f" ({lost})" if lost else ": none of them has any content"
+        raise invalid(f"messages: nothing is left to answer{why}", "messages")
     _check_thread(body, upstream)
     wish = None if upstream.protocol_id == PROTOCOL_ID else summary_instruction(body)
     if wish is not None:

@@ -732,3 +732,15 @@ def test_a_stream_of_a_small_prompt_begins_with_an_estimate_near_a_tokenizers_co
     estimate = read(body, protocol_id).estimated_input
 
     assert counted <= estimate <= 3 * counted + 30
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"role": "system"}, {"role": "assistant", "content": [{"type": "compaction"}]}],
+    ids=["a directive", "an empty summary"],
+)
+def test_messages_of_which_nothing_is_read_are_refused_with_the_reason(message: Any) -> None:
+    """None of them was left out: there is no Diagnostic to name."""
+    error = refused({"messages": [message]})
+
+    assert error.message == "messages: nothing is left to answer: none of them has any content"
