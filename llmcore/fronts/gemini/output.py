@@ -42,7 +42,7 @@ class GeminiOutput(OutputWriter):
     ) -> None:
         super().__init__(info, upstream)
         self.frame: NativeObject = {
-            "usageMetadata": {},
+            "usageMetadata": {"promptTokenCount": 0, "totalTokenCount": 0},
             "modelVersion": info.model,
             "responseId": info.id,
         }

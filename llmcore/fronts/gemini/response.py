@@ -4,7 +4,8 @@ Source: https://ai.google.dev/api/generate-content#GenerateContentResponse, read
 Each chunk holds the next parts. Text and thoughts may be cut anywhere, a function call is whole,
 the last chunk has the finish reason, the usage and the grounding. A response that is not streamed
 has the same parts, texts in a row joined. Google sends `usageMetadata` in every chunk, and BAML
-(0.226) skips one without it: before the last it has the count of the prompt, or nothing.
+(0.226) skips one without it: before the last it has the count of the prompt, 0 where the upstream
+has not stated it yet, since the AI SDK 3.4 refuses chunks without this number.
 
     {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hel"}]}, "index": 0}],
      "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9}, "modelVersion": "m",
