@@ -292,7 +292,7 @@ class _OperationApp:
                 body = await self._bodies.read(scope, receive, held)
                 place.admit()
             request = _client_request(scope, body)
-            note_request(scope, request)
+            note_request(scope, request, held.count)
             made = await self._operation.handle(
                 OperationRequest(
                     caller=caller,

@@ -30,11 +30,14 @@ _WATCHED = "openbridge.ui.watched"
 _SHOWN_HEADERS = frozenset({"content-type", "retry-after", "x-openbridge-diagnostics"})
 
 
-def note_request(scope: Scope, request: ClientRequest) -> None:
-    """Show the model of the request that was read, and keep the request, for the feed."""
+def note_request(scope: Scope, request: ClientRequest, size: int) -> None:
+    """Show the model of the request that was read, and keep the request, for the feed.
+
+    Its body came in *size* bytes.
+    """
     watched: _Watched | None = scope.get(_WATCHED)
     if watched is not None:
-        watched.asked(request)
+        watched.asked(request, size)
 
 
 def note_run(scope: Scope, run: SentResponse) -> None:
@@ -91,7 +94,7 @@ class _Watched:
         self._started = self._last = time.monotonic()
         self._refusal = b""  # the beginning of the body of an error
 
-    def asked(self, request: ClientRequest) -> None:
+    def asked(self, request: ClientRequest, size: int) -> None:
         """Note the request that was read, so that its model is shown before its response."""
         named = request.body.get("model")
         if named is None:  # in Gemini's API the path has it
@@ -99,6 +102,7 @@ class _Watched:
         self._entry.model = named[:_MAX_NAME] if isinstance(named, str) else ""
         if self._entry.recording is not None:
             self._entry.recording.asked = request
+            self._entry.recording.asked_size = size
         self._feed.put(self._entry)
 
     def send(self, message: Message) -> Awaitable[None]:

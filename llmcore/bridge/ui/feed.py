@@ -24,7 +24,7 @@ from llmcore.schema.usage import Usage
 
 MAX_REQUESTS: Final = 500
 MAX_RECORDED_BYTES: Final = 64 * 1024 * 1024
-"""The size of the recorded responses together; beyond it the oldest recordings are deleted."""
+"""The size of all recorded requests and responses; beyond it the oldest are deleted."""
 
 _NO_CONTENT: Final = Message.assistant("")
 
@@ -34,6 +34,7 @@ class FeedRecording:
     """One exchange in full, without credentials."""
 
     asked: ClientRequest | None = None
+    asked_size: int = 0
     request: LLMRequest | None = None
     """The client's request as it was read."""
     response: LLMResponse | None = None
@@ -45,6 +46,8 @@ class FeedRecording:
     size: int = 0
     cut: bool = False
     """Whether the response was too large to be kept whole."""
+    counted: int = 0
+    """The bytes that the feed has counted for it, once it has ended."""
 
 
 class FeedEntry(msgspec.Struct, kw_only=True):
@@ -131,10 +134,11 @@ class Feed:
         """Add *entry*, or note that it has changed; the oldest are dropped."""
         self.seq += 1
         entry.seq = self.seq
-        if entry.id not in self._entries:
-            self._entries[entry.id] = entry
-        elif entry.state != "running" and entry.recording is not None:
-            self._bytes += entry.recording.size
+        self._entries.setdefault(entry.id, entry)
+        recording = entry.recording
+        if entry.state != "running" and recording is not None and not recording.counted:
+            recording.counted = recording.size + recording.asked_size
+            self._bytes += recording.counted
         while len(self._entries) > self._max_requests:
             _, dropped = self._entries.popitem(last=False)
             self._drop_recording(dropped)
@@ -150,7 +154,7 @@ class Feed:
 
     def _drop_recording(self, entry: FeedEntry) -> None:
         if entry.recording is not None and entry.state != "running":
-            self._bytes -= entry.recording.size
+            self._bytes -= entry.recording.counted
             entry.recording = None
 
     def since(self, seq: int, owner: str | None) -> Sequence[FeedEntry]:

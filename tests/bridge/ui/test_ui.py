@@ -342,6 +342,25 @@ def test_the_oldest_recordings_are_dropped_first() -> None:
     assert feed.since(0, "me")[-1].recording is not None
 
 
+@pytest.mark.parametrize("field", ["size", "asked_size"])
+def test_requests_and_responses_that_outlast_many_others_count_too(field: str) -> None:
+    """They have left the list while they ran, and are listed again at their end."""
+    feed = Feed(max_requests=2, max_bytes=100)
+    slow = [entry(number) for number in range(4)]
+    for one in slow:
+        one.recording = FeedRecording(**{field: 60})
+        feed.put(one)
+    for number in range(10, 12):
+        put(feed, entry(number))
+    for one in slow:
+        one.state = "done"
+        feed.put(one)
+        kept = [one.recording is not None for one in feed.since(0, "me")]
+        assert kept in ([False, True], [True])
+    put(feed, entry(20, 40))
+    assert [one.recording is not None for one in feed.since(0, "me")] == [True, True]
+
+
 def test_only_changes_come_again() -> None:
     """A request that ends is a change."""
     feed = Feed()
