@@ -342,13 +342,13 @@ def test_the_oldest_recordings_are_dropped_first() -> None:
     assert feed.since(0, "me")[-1].recording is not None
 
 
-@pytest.mark.parametrize("field", ["size", "asked_size"])
-def test_requests_and_responses_that_outlast_many_others_count_too(field: str) -> None:
+@pytest.mark.parametrize("of_requests", [False, True], ids=["responses", "requests"])
+def test_recordings_of_those_that_outlast_many_others_count_too(*, of_requests: bool) -> None:
     """They have left the list while they ran, and are listed again at their end."""
     feed = Feed(max_requests=2, max_bytes=100)
     slow = [entry(number) for number in range(4)]
     for one in slow:
-        one.recording = FeedRecording(**{field: 60})
+        one.recording = FeedRecording(asked_size=60) if of_requests else FeedRecording(size=60)
         feed.put(one)
     for number in range(10, 12):
         put(feed, entry(number))
