@@ -36,6 +36,7 @@ from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 
+_ENDING: Final = (Finish, ErrorEvent)
 _MOST_DROPS = 3
 """How often one request is tried again without something that the upstream rejects."""
 
@@ -252,7 +253,7 @@ class TranslatedRun:
             unsent += self._open_stream()
         for event in batch:
             unsent += feed(event) if self.plan.checker is None else self._checked(feed(event))
-        if isinstance(batch[-1], Finish | ErrorEvent):
+        if isinstance(batch[-1], _ENDING):
             await self._finish()
         self._unsent = []
         return unsent

@@ -154,13 +154,15 @@ class UpstreamCall(CallRecord):
         if not self._has_begun and not isinstance(batch[-1], ErrorEvent):
             self._has_begun = True
             self._context.health.succeeded(self.info.upstream, self._began_at)
-        first, last = batch[0], batch[-1]
-        if isinstance(first, StreamStart) and self.first_event_s is None:
+        if self.first_event_s is None and isinstance(first := batch[0], StreamStart):
             self._begin(first, self._sent_at)
+        last = batch[-1]
         if isinstance(last, ErrorEvent):
             self.upstream_request_id = last.error.request_id or self.upstream_request_id
             _failed(self._context, self.info.upstream, self._limits, last.error)
-        self._has_ended = isinstance(last, Finish | ErrorEvent)
+            self._has_ended = True
+        elif isinstance(last, Finish):
+            self._has_ended = True
         return batch
 
     def _begin(self, start: StreamStart, sent_at: float) -> None:

@@ -12,12 +12,21 @@ from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import EndpointContext
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
+from llmcore.schema.content import (
+    AudioPart,
+    DocumentPart,
+    ImagePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Body_co
 from llmcore.schema.result import Failure, Result, Success
 
 _FILES: Final = (ImagePart, AudioPart, DocumentPart)
+_WITHOUT_FILES: Final = frozenset({TextPart, ToolCallPart, ToolResultPart})
+"""Parts of which there are hundreds in a request."""
 _PROJECT: Final = re.compile(r"projects/[^/]+/locations/[^/]+")
 """The owner of what Vertex AI keeps."""
 
@@ -69,7 +78,7 @@ def with_checked_accounts(
         part.file_account: f"the file {part.file_id!r}"
         for message in prepared.request.messages
         for part in message.content
-        if isinstance(part, _FILES) and part.file_account
+        if type(part) not in _WITHOUT_FILES and isinstance(part, _FILES) and part.file_account
     }
     content = prepared.request.cache.content
     if content is not None and content.account:

@@ -2,7 +2,7 @@
 
 import mimetypes
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import evolve, fields
 
@@ -13,6 +13,7 @@ from llmcore.schema.content import (
     DocumentPart,
     ImagePart,
     TextPart,
+    ToolCallPart,
     ToolOutputPart,
     ToolResultPart,
 )
@@ -29,17 +30,19 @@ _MEDIA = (ImagePart, AudioPart, DocumentPart)
 
 def names_files(request: LLMRequest) -> bool:
     """Return whether *request* contains a path of a local file."""
-    return any(
-        _names_file(part)
-        for message in request.messages
-        for part in message.content
-        if type(part) is not TextPart
-    )
+    for message in request.messages:
+        for part in message.content:
+            if type(part) not in _WITHOUT_FILES and _names_file(part):
+                return True
+    return False
+
+
+_WITHOUT_FILES: Final = frozenset({TextPart, ToolCallPart})
 
 
 def _names_file(part: object) -> bool:
     if isinstance(part, ToolResultPart):
-        return any(map(_names_file, part.parts))
+        return type(part.content) is not str and any(map(_names_file, part.parts))
     return isinstance(part, _MEDIA) and part.path is not None
 
 

@@ -334,10 +334,10 @@ class FittedRequest(msgspec.Struct, frozen=True):
 
 def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
     """Return *request* with names that *rule* allows; itself where it has only such names."""
-    paths = _names(request)
-    replaced = _replacements(paths, rule) if paths else {}
-    if not replaced:
+    if all(map(rule.allows, _names(request))):  # nearly always
         return FittedRequest(request, {})
+    paths = _paths_of_names(request)
+    replaced = _replacements(paths, rule)
     fitted = evolve(
         request,
         tools=tuple(
@@ -361,8 +361,20 @@ def _note(name: str, sent: str, path: str) -> Diagnostic:
     return Diagnostic("tool-name-changed", path, action="noted", message=message)
 
 
-def _names(request: LLMRequest) -> dict[str, str]:
-    """Return every name of a caller's tool in *request*, with the path where it is first."""
+def _names(request: LLMRequest) -> set[str]:
+    """Return every name of a caller's tool in *request*."""
+    names = {
+        name
+        for message in request.messages
+        for part in message.content
+        if type(part) is not TextPart and (name := _name_of(part)) is not None
+    }
+    names.update([tool.name for tool in request.tools if not isinstance(tool, HostedTool)])
+    return names
+
+
+def _paths_of_names(request: LLMRequest) -> dict[str, str]:
+    """Return the names of the caller's tools, each with the path where it is first."""
     names: dict[str, str] = {}
     for index, tool in enumerate(request.tools):
         if not isinstance(tool, HostedTool):
@@ -379,16 +391,17 @@ def _names(request: LLMRequest) -> dict[str, str]:
 
 def _name_of(part: ContentPart) -> str | None:
     """Return the name of the caller's tool that *part* is a call or a result of."""
-    if isinstance(part, ToolCallPart | ToolResultPart) and not part.provider_executed:
+    if isinstance(part, _NAMING) and not part.provider_executed:
         return part.name
     return None
+
+
+_NAMING: Final = (ToolCallPart, ToolResultPart)
 
 
 def _replacements(names: Collection[str], rule: ToolNameRule) -> dict[str, str]:
     """Return what is sent for each of *names* that *rule* does not allow."""
     wrong = [name for name in names if not rule.allows(name)]
-    if not wrong:
-        return {}
     kept = [name for name in names if rule.allows(name)]
     counts = Counter([*kept, *map(rule.fit, wrong)])
     for digits in (_DIGITS, 32):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
 from attrs import field
 
 from llmcore.schema.frozen import frozen
@@ -33,21 +34,18 @@ class Diagnostic:
         return f"{self.path}: {self.action}: {self.message} [{self.code}]"
 
 
-class Diagnostics:
+class Diagnostics(msgspec.Struct, eq=False):
     """The diagnostics of one body, at one position in it.
 
     Each method records at `path`; `at` returns the diagnostics of a position below it, which have
     the same `entries`. They live as long as the call that builds the body.
     """
 
-    __slots__ = ("_above", "_place", "entries", "places")
-
-    def __init__(self, place: str = "", above: "Diagnostics | None" = None) -> None:
-        self._place = place
-        self._above = above
-        self.entries: list[Diagnostic] = [] if above is None else above.entries
-        self.places: dict[int, str] = {} if above is None else above.places
-        """The positions in the request of parts that are elsewhere now, by their `id()`."""
+    _place: str = ""
+    _above: "Diagnostics | None" = None
+    entries: list[Diagnostic] = []
+    places: dict[int, str] = {}
+    """The positions in the request of parts that are elsewhere now, by their `id()`."""
 
     @property
     def path(self) -> str:
@@ -61,7 +59,7 @@ class Diagnostics:
 
     def at(self, place: str) -> "Diagnostics":
         """Return the diagnostics of *place* below `path`, such as `content[2]` or `[0]`."""
-        return Diagnostics(place, self)
+        return Diagnostics(place, self, self.entries, self.places)
 
     def part(self, index: int, part: object) -> "Diagnostics":
         """Return the diagnostics of *part*, the content's number *index* of the message at `path`.

@@ -156,8 +156,16 @@ _EACH: Final = re.compile(rf"(?={re.escape(PREFIX)})")
 """The beginning of a seal; clients that join strings write several in a row."""
 
 
+_CARRYING: Final = frozenset({"reasoning_details", "thinking_blocks"})
+"""The fields of a message that seals are in, apart from its calls."""
+
+
 def seals_in(native: Mapping[str, Any]) -> list[str]:
     """Return all seals that an assistant message carries, each once, in order."""
+    if _CARRYING.isdisjoint(native) and not any(
+        "extra_content" in call for call in objects(native.get("tool_calls"))
+    ):
+        return []  # nearly always
     seals = [seal for text in _carriers(native) for seal in _EACH.split(text)]
     return list(dict.fromkeys(seal for seal in seals if seal.startswith(PREFIX)))
 

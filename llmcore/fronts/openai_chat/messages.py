@@ -185,9 +185,10 @@ class MessageReader:
         for call in calls:
             self._calls[call.id] = call
             self._answered.add_call(call.id)
-        state = self._states.restored(seals_in(native), shown, self._diagnostics.at(path))
-        if state is not None:
-            return Message.assistant(state[1], origin=state[0])
+        if seals := seals_in(native):
+            state = self._states.restored(seals, shown, self._diagnostics.at(path))
+            if state is not None:
+                return Message.assistant(state[1], origin=state[0])
         if is_plain:
             return message_of("assistant", shown)
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
@@ -266,7 +267,8 @@ class MessageReader:
             self._last_function[call.name] = call.id
             return (call,)
         return [
-            self._call(native_call, f"{path}.tool_calls[{number}]", index, number)
+            _usual_call(native_call)
+            or self._call(native_call, f"{path}.tool_calls[{number}]", index, number)
             for number, native_call in enumerate(objects(native.get("tool_calls")))
         ]
 
@@ -325,6 +327,21 @@ def _only_text(native: object) -> Message | None:
     if type(text) is not str or type(role) is not str or not text or role not in _OF_TEXT:
         return None
     return text_message(_OF_TEXT[role], text)
+
+
+def _usual_call(native: Fields) -> ToolCallPart | None:
+    """Return a call of a function with an id and nothing more, as nearly all; None for another."""
+    call_id, function = native.get("id"), native.get("function")
+    if type(call_id) is not str or type(function) is not dict or not call_id:
+        return None
+    name, arguments = function.get("name"), function.get("arguments")
+    if type(name) is not str or type(arguments) is not str or not _MORE.isdisjoint(native):
+        return None
+    return written_call(call_id, name, arguments)
+
+
+_MORE: Final = frozenset({"custom", "extra_content"})
+"""Fields of calls that are read with care."""
 
 
 def _with_gathered_fields(native: Fields) -> Fields:
