@@ -1,6 +1,6 @@
 """Retries, another model if the first one fails, and a log of every call.
 
-The log goes to standard error: `LLMCORE_LOG=info python fallback.py`.
+Both providers need a key. The log goes to standard error: `LLMCORE_LOG=info python fallback.py`.
 """
 
 from llmcore import sync
