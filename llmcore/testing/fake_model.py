@@ -49,7 +49,7 @@ class Delay:
     """A pause before what follows it in a response, in seconds."""
 
     seconds: float
-    """How long."""
+    """The length of the pause."""
 
 
 @with_call_hints()
