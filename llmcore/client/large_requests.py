@@ -57,6 +57,9 @@ def is_large(request: LLMRequest) -> bool:
         request.metadata,
     )
     held = tuple(filter(None, values))
+    is_question = len(held) == len(request.messages) == 1  # as most requests are
+    if is_question and _are_short_texts(request.messages[0].content):
+        return False
     return bool(held) and holds_much(*held)
 
 
@@ -71,6 +74,14 @@ def note_small(request: LLMRequest) -> None:
 
 _SMALL: Final[dict[int, "weakref.ref[LLMRequest]"]] = {}
 """Requests that are known not to be large, by their identities, for as long as they live."""
+
+
+def _are_short_texts(content: Collection[Any]) -> bool:
+    """Return whether *content* is one text that is too short to hold many values."""
+    for part in content:
+        if type(part) is not TextPart or part.citations or len(part.text) > LARGE_REQUEST_MESSAGES:
+            return False
+    return len(content) == 1
 
 
 def holds_much(*values: object) -> bool:  # noqa: PLR0912  calls would cost more than the loop

@@ -32,6 +32,7 @@ from llmcore.schema.events import (
     TextStart,
 )
 from llmcore.schema.json import (
+    LARGEST_COUNT,
     JsonObject,
     JsonValue,
     ProviderMetadata,
@@ -318,27 +319,33 @@ def counts_reader(
     """
 
     @lru_cache(maxsize=_SHAPES)
-    def present_in(names: tuple[str, ...]) -> Sequence[tuple[str, Sequence[tuple[str, ...]]]]:
+    def present_in(names: tuple[str, ...]) -> Sequence[tuple[str, Sequence[_Path]]]:
         """Return the fields, each with the paths that begin at one of *names*."""
         known = frozenset(names)
-        found = ((name, tuple(p for p in paths if p[0] in known)) for name, paths in fields.items())
+        found = (
+            (name, tuple((p[0], p[1:]) for p in paths if p[0] in known))
+            for name, paths in fields.items()
+        )
         return tuple((name, paths) for name, paths in found if paths)
 
     def read(usage: Mapping[str, Any]) -> dict[str, int | None]:
         counts: dict[str, int | None] = dict.fromkeys(fields)
         for field, paths in present_in(tuple(usage)):
-            for path in paths:
-                value = usage[path[0]]
-                for name in path[1:]:
+            for first, inner in paths:
+                value = usage[first]
+                for name in inner:
                     value = value.get(name) if type(value) is dict else None
-                if (count := count_or_none(value)) is not None:
-                    counts[field] = count
+                is_plain = type(value) is int and 0 <= value <= LARGEST_COUNT  # nearly always
+                if is_plain or (value := count_or_none(value)) is not None:
+                    counts[field] = value
                     break
         return counts
 
     return read
 
 
+_Path: TypeAlias = tuple[str, tuple[str, ...]]
+"""A name in the usage object, and those that lead on from there."""
 _SHAPES: Final = 64
 """So many usage objects of different fields are remembered; a server sends one or two."""
 

@@ -184,6 +184,8 @@ class LLMRequest(Generic[Body_co]):
 
     def __attrs_post_init__(self) -> None:
         _KINDS.check(self)
+        if not self.tools:
+            return
         names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})

@@ -8,8 +8,7 @@ for no breakpoints of ours), `structured_output` (`"native"` or `"tool"`), and `
 `beta_features` or `betas`, which name features beside those that the body certainly needs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from attrs import evolve
@@ -57,7 +56,7 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, object_or_empty, objects, plain_object, present, without
 from llmcore.schema.messages import Message
-from llmcore.schema.options import GenerationOptions, merge_json
+from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
@@ -191,15 +190,12 @@ def _containers(messages: Sequence[Message], policy: HistoryPolicy) -> Iterator[
 # -- parameters
 
 
-_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*PARAMETERS)
-
-
 def lower_generation(
     request: LLMRequest, rules: ClaudeRules, thinking: JsonObject | None, diagnostics: Diagnostics
 ) -> dict[str, Any]:
     """Return sampling and stop sequences."""
     options = request.generation
-    fields = dict(zip(PARAMETERS.values(), _read_options(options), strict=True))
+    fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     fields["temperature"] = at_most_one("temperature", options.temperature, diagnostics)
     note_missing(options, MISSING_PARAMETERS, diagnostics)
     for name, why in refused_sampling(fields, rules, thinks=is_thinking(thinking)).items():

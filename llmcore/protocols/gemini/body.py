@@ -8,9 +8,7 @@ Provider options are laid over the body by their native names. Fields of `genera
 into it.
 """
 
-from collections.abc import Callable
-from operator import attrgetter
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from attrs import evolve
 
@@ -31,7 +29,7 @@ from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue, NativeObject, present
-from llmcore.schema.options import GenerationOptions, ReasoningOptions, merge_json
+from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
@@ -147,15 +145,12 @@ def lower_response_format(
 # -- parameters
 
 
-_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*PARAMETERS)
-
-
 def lower_generation(
     request: LLMRequest, rules: GeminiRules, diagnostics: Diagnostics, format_fields: NativeObject
 ) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the response's format, thinking."""
     options = request.generation
-    given = dict(zip(PARAMETERS, _read_options(options), strict=True))
+    given = {name: getattr(options, name) for name in PARAMETERS}
     given["stop"] = list(options.stop) or None
     if options.logprobs is False:
         given["top_logprobs"] = None

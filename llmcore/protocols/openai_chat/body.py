@@ -116,14 +116,18 @@ def lower_response_format(
 
 
 _read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*PARAMETERS)
+_UNSET: Final = _read_options(GenerationOptions())
 
 
 def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
     limit = dialect.limit_field(request.model_id)
+    values = _read_options(options)
+    if values == _UNSET:  # as of many requests
+        return present({limit: dialect.default_max_tokens})
     names = {**PARAMETERS, "max_tokens": limit, "seed": dialect.seed_field}
-    fields = dict(zip(names.values(), _read_options(options), strict=True))
+    fields = dict(zip(names.values(), values, strict=True))
     if options.max_tokens is None:
         fields[limit] = dialect.default_max_tokens
     fields["stop"] = list(options.stop) or None

@@ -151,6 +151,8 @@ def _lower_system(
     instructions: Sequence[str],
     diagnostics: Diagnostics,
 ) -> list[NativeObject]:
+    if not (request.system or repaired.system or instructions):
+        return []
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     shown = [part for part in texts if part.text]
     parts = _lower_parts(shown, context, diagnostics.at("system"))

@@ -226,7 +226,8 @@ def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObj
     """Return sampling and limits."""
     options = request.generation
     note_missing(options, MISSING_PARAMETERS, diagnostics, "the Responses API")
-    return present(dict(zip(PARAMETERS.values(), _read_options(options), strict=True)))
+    values = zip(PARAMETERS.values(), _read_options(options), strict=True)
+    return {name: value for name, value in values if value is not None}
 
 
 def lower_caching(
