@@ -13,12 +13,13 @@ arguments. An application can serve one from its own web framework.
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 from attrs import evolve, field
 
-from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.errors import FrontError, invalid, retry_headers
 from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.grammar import GrammarChecker
 from llmcore.fronts.opaque_state import KeptState
@@ -408,12 +409,14 @@ class Front(Generic[Read]):
     """The stand-in for the request of a response that has none."""
     writer: Callable[[ResponseIdentity, Read, Upstream], FrontWriter]
     encoding: Callable[[ClientRequest], StreamEncoding]
-    error: Callable[[FrontError], FailureResponse]
-    """The error response to a request of which nothing is known: see `error_form`."""
+    envelope: Callable[[FrontError], JsonObject]
+    """The body of an error response, which is also the error inside a stream."""
     checker: Callable[[], GrammarChecker]
     models: Callable[[Sequence[ListedModel], Mapping[str, str]], JsonObject]
     """A list of models, or the page of it that the query asks for."""
     model: Callable[[ListedModel], JsonObject]
+    status: Callable[[FrontError], int] = attrgetter("status")
+    """The status of an error response."""
     token_count: Callable[[int], JsonObject] = _no_token_count
     """The response to a request that counts tokens, where the API has one."""
     renamed: Callable[[Event, str], Event | None] | None = None
@@ -430,6 +433,12 @@ class Front(Generic[Read]):
     the API have, such as freeform ones."""
     reads_error_lists: Callable[[ClientRequest], bool] = lambda _request: False
     """Whether the client of a request reads an error response as a list."""
+
+    def error(self, error: FrontError) -> FailureResponse:
+        """Return the error response to a request of which nothing is known: see `error_form`."""
+        return FailureResponse(
+            status=self.status(error), body=self.envelope(error), headers=retry_headers(error)
+        )
 
     def error_form(self, request: ClientRequest) -> Callable[[FrontError], FailureResponse]:
         """Return what makes the error responses to *request*."""

@@ -13,8 +13,8 @@ https://developers.openai.com/api/reference/resources/models.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid, retry_headers
-from llmcore.fronts.front import FailureResponse, ListedModel
+from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid
+from llmcore.fronts.front import ListedModel
 from llmcore.fronts.reading import Fields, read
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
@@ -48,11 +48,6 @@ def envelope(error: FrontError) -> JsonObject:
             "code": error.code,
         }
     }
-
-
-def failure_response(error: FrontError) -> FailureResponse:
-    """Return the HTTP response to a request that cannot be answered."""
-    return FailureResponse(status=error.status, body=envelope(error), headers=retry_headers(error))
 
 
 def token_bytes(token: TokenLogprob) -> bytes | None:

@@ -7,13 +7,7 @@ from llmcore.folds.response import collect
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.fronts.front import ListedModel, front_by_id
 from llmcore.fronts.openai_chat import content as chat_content
-from llmcore.fronts.openai_forms import (
-    failure_response,
-    listed_model,
-    message_of,
-    model_list,
-    token_bytes,
-)
+from llmcore.fronts.openai_forms import listed_model, message_of, model_list, token_bytes
 from llmcore.fronts.openai_responses import content as responses_content
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.schema.content import TextPart, TokenLogprob
@@ -38,7 +32,7 @@ from tests.support.error_kinds import ERROR_KINDS
 def test_every_error_has_a_status_and_all_four_fields(kind: type) -> None:
     """A status that says whose fault it is, and a message."""
     error = from_llm_error(kind("words"))
-    response = failure_response(error)
+    response = front_by_id("openai-chat").error(error)
 
     assert response.status == error.status >= 400
     assert response.body == {
@@ -113,7 +107,7 @@ def test_headers_say_whether_and_when_to_try_again(
     error: FrontError, headers: dict[str, str]
 ) -> None:
     """The vendors' SDKs obey them, and retry most errors without."""
-    assert failure_response(error).headers == headers
+    assert front_by_id("openai-chat").error(error).headers == headers
 
 
 @pytest.mark.parametrize(

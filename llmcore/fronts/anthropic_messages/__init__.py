@@ -13,7 +13,7 @@ between them), `blocks`, `carrier` (sealed state), `finish`. `errors`, `models` 
 
 from typing import Final
 
-from llmcore.fronts.anthropic_messages.errors import failure_response
+from llmcore.fronts.anthropic_messages.errors import envelope, status_of
 from llmcore.fronts.anthropic_messages.grammar import MessagesChecker
 from llmcore.fronts.anthropic_messages.models import listed_model, model_list, renamed, token_count
 from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest, read_request, routing_of
@@ -37,7 +37,8 @@ front: Final[Front[ReadMessagesRequest]] = Front(
     no_request=ReadMessagesRequest(searches=False),
     writer=MessagesWriter,
     encoding=lambda _asked: _ENCODING,
-    error=failure_response,
+    envelope=envelope,
+    status=status_of,
     checker=MessagesChecker,
     models=model_list,
     model=listed_model,

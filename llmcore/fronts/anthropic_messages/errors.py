@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from llmcore.fronts.errors import CONTEXT_LENGTH, NO_QUOTA, FrontError, retry_headers
-from llmcore.fronts.front import FailureResponse
+from llmcore.fronts.errors import CONTEXT_LENGTH, NO_QUOTA, FrontError
 from llmcore.protocols.anthropic_messages.names import THREAD_NOT_FOUND
 from llmcore.schema.json import JsonObject
 
@@ -40,7 +39,7 @@ _KNOWN_WORDS: Final = re.compile(
 
 def envelope(error: FrontError) -> JsonObject:
     """Return the body of an error response, which is also the event inside a stream."""
-    status = _status(error)
+    status = status_of(error)
     other = "api_error" if status >= _SERVER else "invalid_request_error"
     details = {"details": {"error_code": error.code}} if error.code == THREAD_NOT_FOUND else {}
     return {
@@ -50,14 +49,8 @@ def envelope(error: FrontError) -> JsonObject:
     }
 
 
-def failure_response(error: FrontError) -> FailureResponse:
-    """Return the HTTP response to a request that cannot be answered."""
-    return FailureResponse(
-        status=_status(error), body=envelope(error), headers=retry_headers(error)
-    )
-
-
-def _status(error: FrontError) -> int:
+def status_of(error: FrontError) -> int:
+    """Return the status of an error response."""
     return _BY_CODE.get(error.code, error.status)
 
 

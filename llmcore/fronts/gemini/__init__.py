@@ -12,7 +12,7 @@
 from typing import Final
 
 from llmcore.fronts.front import Front
-from llmcore.fronts.gemini.errors import failure_response
+from llmcore.fronts.gemini.errors import envelope, status_of
 from llmcore.fronts.gemini.grammar import GeminiChecker
 from llmcore.fronts.gemini.models import encoding, model, models, reads_error_lists, token_count
 from llmcore.fronts.gemini.request import ReadGeminiRequest, read, routing_of
@@ -27,7 +27,8 @@ front: Final[Front[ReadGeminiRequest]] = Front(
     no_request=ReadGeminiRequest(),
     writer=GeminiWriter,
     encoding=encoding,
-    error=failure_response,
+    envelope=envelope,
+    status=status_of,
     checker=GeminiChecker,
     models=models,
     model=model,

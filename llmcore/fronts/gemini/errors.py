@@ -14,8 +14,7 @@ A `QuotaFailure` is never invented: Gemini CLI gives a model up for the day when
 from collections.abc import Mapping
 from typing import Final
 
-from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, retry_headers
-from llmcore.fronts.front import FailureResponse
+from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError
 from llmcore.schema.json import JsonObject
 
 _STATUSES: Final[Mapping[int, str]] = {
@@ -46,15 +45,9 @@ _TOO_LONG: Final = "exceeds the maximum number of tokens"
 """The words by which clients recognise a prompt that is too long."""
 
 
-def failure_response(error: FrontError) -> FailureResponse:
-    """Return the HTTP response to a request that cannot be answered."""
-    status = _status(error)
-    return FailureResponse(status=status, body=envelope(error), headers=retry_headers(error))
-
-
 def envelope(error: FrontError) -> JsonObject:
     """Return the body of an error response, which is also the error inside a stream."""
-    status = _status(error)
+    status = status_of(error)
     other = "INTERNAL" if status >= _SERVER_ERRORS else "INVALID_ARGUMENT"
     details = _details(error)
     return {
@@ -67,7 +60,8 @@ def envelope(error: FrontError) -> JsonObject:
     }
 
 
-def _status(error: FrontError) -> int:
+def status_of(error: FrontError) -> int:
+    """Return the status of an error response."""
     return 503 if error.status == _OVERLOADED else error.status
 
 

@@ -19,7 +19,7 @@ from llmcore.fronts.openai_chat.grammar import ChunkChecker
 from llmcore.fronts.openai_chat.request import ReadChatRequest, read, routing_of
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.fronts.openai_chat.tools import has_native_tools
-from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
+from llmcore.fronts.openai_forms import envelope, listed_model, model_list
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 
 front: Final[Front[ReadChatRequest]] = Front(
@@ -30,7 +30,7 @@ front: Final[Front[ReadChatRequest]] = Front(
     no_request=ReadChatRequest(),
     writer=ChatWriter,
     encoding=encoding,
-    error=failure_response,
+    envelope=envelope,
     checker=ChunkChecker,
     models=model_list,
     model=listed_model,

@@ -14,7 +14,7 @@ from typing import Final
 
 from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.front import Front, StreamEncoding
-from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
+from llmcore.fronts.openai_forms import envelope, listed_model, model_list
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.request import (
     NO_REQUEST,
@@ -37,7 +37,7 @@ front: Final[Front[ReadResponsesRequest]] = Front(
     no_request=NO_REQUEST,
     writer=ResponsesWriter,
     encoding=lambda _asked: _ENCODING,
-    error=failure_response,
+    envelope=envelope,
     checker=ResponsesChecker,
     models=model_list,
     model=listed_model,
