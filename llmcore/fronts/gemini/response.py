@@ -81,8 +81,9 @@ class GeminiWriter(FrontWriter):
             **({} if blocked else {"candidates": [{"content": content, "index": 0, **end}]}),
             **response_end(native),
             **output.frame,
-            "usageMetadata": usage_metadata(self.usage, native=output.native),
         }
+        if counts := usage_metadata(self.usage, native=output.native):
+            self._last["usageMetadata"] = counts
         self._events.append(self._last)
         self._cut = event.finish_reason.reason in ("length", "content_filter")
         self.ended = True

@@ -286,8 +286,11 @@ def test_each_chunk_has_the_usage_as_far_as_it_is_counted(read: Usage | None, be
     assert usages[-1]["totalTokenCount"] == 11
 
 
-def test_an_upstream_that_counts_nothing_has_an_empty_usage() -> None:
-    assert written(stream(text("Hi"))).whole["usageMetadata"] == {}
+def test_an_upstream_that_counts_nothing_has_a_usage_of_zeros() -> None:
+    made = written(stream(text("Hi")))
+
+    zeros = {"promptTokenCount": 0, "totalTokenCount": 0}
+    assert [chunk["usageMetadata"] for chunk in (*made.chunks, made.whole)] == [zeros] * 3
 
 
 # -- what a response rests on
