@@ -59,7 +59,7 @@ class ChunkWriter:
     def head(self, kind: str) -> dict[str, Any]:
         """Return the fields with which a completion or a chunk begins.
 
-        The SDKs of OpenRouter and Cerebras read none without a fingerprint, which OpenAI sends.
+        The SDKs of OpenRouter and Cerebras refuse one without a fingerprint.
         """
         return {
             "id": self._info.id,
