@@ -252,12 +252,12 @@ def _on_message(
     `delta`), its words are the last ones; what the deltas have not brought is new.
     """
     repeated = state.fields
-    new = {n: v for n, v in message.items() if n not in repeated and n != "tool_calls"}
+    of_calls = {"tool_calls", "function_call"} if message.get("tool_calls") else {"tool_calls"}
+    new = {n: v for n, v in message.items() if n not in repeated and n not in of_calls}
     state = _on_delta(state, new, choice, events)
-    if "content" in repeated and state.mode == "text" and state.texts == 1:
-        text = message.get("content")
-        if isinstance(text, str) and not state.context.think_tag:
-            state = replace(state, text=text, fast_field="")
+    text = message.get("content") if "content" in repeated and state.texts == 1 else None
+    if isinstance(text, str) and state.mode == "text" and not state.context.think_tag:
+        state = replace(state, text=text, fast_field="")
     return on_whole_calls(state, message, events)
 
 

@@ -490,6 +490,22 @@ def test_the_api_before_tools_still_reads() -> None:
     assert answer.finish_reason.reason == "tool_calls"
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_call_in_both_forms_is_one(stream: bool) -> None:
+    """Some servers repeat a call of `tool_calls` as `function_call`, for older clients."""
+    both = {
+        "tool_calls": [call(0, id="a", name="one", arguments=A)],
+        "function_call": {"name": "one", "arguments": A},
+    }
+    events = (
+        streamed([chunk(both), chunk({}, "tool_calls")])
+        if stream
+        else whole(completion(both, "tool_calls"))
+    )
+
+    assert [(c.id, c.name) for c in response(events).tool_calls] == [("a", "one")]
+
+
 def test_text_between_calls_keeps_its_place() -> None:
     """Order is meaning: text, call, text come back as they came."""
     chunks = [
