@@ -9,7 +9,6 @@ from llmcore.folds import parts
 from llmcore.fronts.opaque_state import ShownPart, call_key, needs_state, sealed_state
 from llmcore.protocols.openai_responses.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule
-from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
@@ -37,28 +36,6 @@ def shown_part(
             return part
 
 
-PLACE: Final = frozenset({"id", "part", "index"})
-"""Metadata that only states where a part was among the items of a response. Many servers take
-encrypted thinking back with the items after it alone; without thinking, the places can be left
-out."""
-_USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
-"""Values that a provider assumes for missing metadata."""
-
-
-def says_more(part: ContentPart, *, places: bool) -> bool:
-    """Return whether *part* has metadata that must be sent back; *places* are, if that is True."""
-    return any(
-        places if name in PLACE else _USUAL.get(name) != value
-        for data in part.provider_metadata.values()
-        for name, value in data.items()
-    )
-
-
-def is_same_but_metadata(part: ContentPart, echoed: ContentPart) -> bool:
-    """Return whether *part* differs from the client's echo of it in its metadata at most."""
-    return changed(part, provider_metadata=echoed.provider_metadata) == echoed
-
-
 NO_ORIGIN: Final = Origin(provider="", model="")
 """That of a response before its first event."""
 
@@ -80,8 +57,6 @@ class ResponseRecord:
         """The parts as they were added, if its state is sealed."""
         self._sealed = 0
         """How many of them are sealed."""
-        self._has_hidden = False
-        """Whether there is thinking, or another part that the client does not see."""
         self.needs_opaque_item = False
         """Whether something is still to be sealed that a client's echo would not bring back."""
 
@@ -91,17 +66,7 @@ class ResponseRecord:
         if self.compares:
             self.shown.append(shown)
         if self._sealing:
-            self._has_hidden = self._has_hidden or shown.as_read_by_client is None
-            self.needs_opaque_item = self.needs_opaque_item or self._needs_state(shown)
-
-    def _needs_state(self, shown: ShownPart) -> bool:
-        if not needs_state(shown):
-            return False
-        echoed = shown.as_read_by_client
-        if self._has_hidden or echoed is None or len(shown.parts) != 1:
-            return True
-        (part,) = shown.parts
-        return not is_same_but_metadata(part, echoed) or says_more(part, places=False)
+            self.needs_opaque_item = self.needs_opaque_item or needs_state(shown)
 
     def show(self, part: ContentPart | None, as_read_by_client: ContentPart | None = None) -> None:
         """Add one part that the client sees as *as_read_by_client*, or not at all."""

@@ -7,11 +7,20 @@ A client sends a message back as it saw it. What it did not see is sealed (`opaq
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from llmcore.fronts.opaque_state import rest_key
-from llmcore.fronts.response_record import PLACE, ResponseRecord, is_same_but_metadata, says_more
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.sealer import as_base64
+from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart
+
+_PLACE: Final = frozenset({"id", "part", "index"})
+"""Metadata that only states where a part was among the items of a response. Many servers take
+encrypted thinking back with the items after it alone; without thinking, the places can be left
+out. OpenAI's also takes it without places, as where a response ends with a text."""
+_USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
+"""Values that a provider assumes for missing metadata."""
 
 
 class StateCarrier:
@@ -44,12 +53,12 @@ class StateCarrier:
         if echoed is None:
             self.hidden = True
         elif part is not echoed and part != echoed:
-            same = is_same_but_metadata(part, echoed)
+            same = changed(part, provider_metadata=echoed.provider_metadata) == echoed
             if same and isinstance(part, TextPart):
-                self.text_says_more = self.text_says_more or says_more(part, places=self._in_place)
-                self.text_is_signed = self.text_is_signed or says_more(part, places=False)
+                self.text_says_more = self.text_says_more or _says_more(part, self._in_place)
+                self.text_is_signed = self.text_is_signed or _says_more(part, False)
             else:
-                self.hidden = self.hidden or not same or says_more(part, places=self._in_place)
+                self.hidden = self.hidden or not same or _says_more(part, self._in_place)
 
     def add_with_text(self, part: ContentPart | None) -> None:
         """Add a part that is not shown, and whose state may be lost where no call needs it."""
@@ -60,7 +69,7 @@ class StateCarrier:
         """Add thinking, before it is shown or sealed."""
         self.record.show(part)
         metadata = {} if part is None else part.provider_metadata
-        self._in_place |= any(not PLACE.isdisjoint(data) for data in metadata.values())
+        self._in_place |= any(not _PLACE.isdisjoint(data) for data in metadata.values())
 
     def add_call(self, key: str) -> None:
         """Add a call of the client's tools by its `call_key`."""
@@ -90,3 +99,12 @@ class StateCarrier:
     def sealed_calls(self) -> Mapping[str, str]:
         """Return the state of the whole response, and that of its last block by a `rest_key`."""
         return {**self.record.sealed_calls(), **self._rest}
+
+
+def _says_more(part: ContentPart, places: bool) -> bool:
+    """Return whether *part* has metadata that must be sent back; *places* are, if that is True."""
+    return any(
+        places if name in _PLACE else _USUAL.get(name) != value
+        for data in part.provider_metadata.values()
+        for name, value in data.items()
+    )

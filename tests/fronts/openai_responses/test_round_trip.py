@@ -259,25 +259,3 @@ def test_the_last_item_of_each_response_is_looked_up_if_it_may_be_stored(
 
     assert required_references(body).ends == expected
     assert required_references(body).hints == ()
-
-
-PLACED: Final[Any] = {"openai": {"id": "item_1", "index": 0}}
-
-
-@pytest.mark.parametrize(
-    ("segments", "types"),
-    [
-        ([text("Paris.", provider_metadata=PLACED)], ["message"]),
-        ([call("look", "{}", provider_metadata=PLACED)], ["function_call"]),
-        (
-            [thought("Hm."), call("look", "{}", provider_metadata=PLACED)],
-            ["reasoning", "function_call", "reasoning"],
-        ),
-    ],
-    ids=["text", "call", "call after reasoning"],
-)
-def test_an_item_that_lost_its_place_alone_needs_no_state(segments: Any, types: list[str]) -> None:
-    """OpenAI binds the items after reasoning to it, and no others."""
-    made = folded(stream(*segments), asked("Hello", **ENCRYPTED))
-
-    assert [item["type"] for item in made.output] == types
