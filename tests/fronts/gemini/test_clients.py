@@ -222,7 +222,7 @@ def test_reasoning_text_without_a_signature_is_kept_for_who_needs_it() -> None:
 
 
 def test_a_text_that_the_client_changed_is_taken_and_reported() -> None:
-    made = written(stream(text("Hello", provider_metadata={"acme": {"signature": "1"}})))
+    made = written(stream(text("Hello", provider_metadata={"acme": {"id": "1"}})))
     (content,) = echo(made, "whole")
     content["parts"][0]["text"] = "Hallo"
     result = read({"contents": [HELLO, content, HELLO]})
