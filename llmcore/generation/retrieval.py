@@ -1,12 +1,17 @@
 """`embed`, `embed_many` and `rerank`: vectors of texts, and texts in the order of a query."""
 
-from collections.abc import Iterable
-from typing import Unpack
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, Unpack
+
+from attrs import evolve
 
 from llmcore.client.call_hints import with_awaited_hints
 from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
-from llmcore.protocols.embeddings import batches, joined
+from llmcore.protocols.embeddings import EmbeddingProtocol
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import (
     EmbeddingRequest,
     EmbeddingResponse,
@@ -17,6 +22,7 @@ from llmcore.schema.embeddings import (
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.model import Model
+from llmcore.schema.token_estimate import estimated_text_tokens
 
 
 class EmbeddingSettings(UnarySettings, total=False):
@@ -110,3 +116,61 @@ async def rerank(
         model=model, query=query, documents=tuple(documents), top_n=top_n, **fields
     )
     return (await retried(client_of(settings).rerank, request, settings)).unwrap()
+
+
+# -- batches
+
+
+def batches(request: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[EmbeddingRequest]:
+    """Return *request* as requests that keep to the limits of *protocol*, texts in order.
+
+    Tokens are estimated, rather too high. A text that is too large alone is a request of its own,
+    for the provider to cut or refuse.
+    """
+    parts: list[list[str]] = [[]]
+    room = math.inf if protocol.max_tokens is None else protocol.max_tokens
+    tokens = 0.0
+    for text in request.inputs:
+        size = estimated_text_tokens(text) + 1
+        full = len(parts[-1]) == protocol.max_inputs or tokens + size > room
+        if parts[-1] and full:
+            parts.append([])
+            tokens = 0.0
+        parts[-1].append(text)
+        tokens += size
+    return [evolve(request, inputs=texts) for texts in parts]
+
+
+def joined(responses: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
+    """Return one response with the vectors of *responses* in order, their usage and cost added up.
+
+    The cost is None if that of any of them is; paths of diagnostics count all texts.
+    """
+    first = responses[0]
+    if len(responses) == 1:
+        return first
+    costs = [response.cost for response in responses]
+    known = [cost for cost in costs if cost is not None]
+    return evolve(
+        first,
+        embeddings=tuple(vector for response in responses for vector in response.embeddings),
+        usage=sum((response.usage for response in responses[1:]), start=first.usage),
+        cost=sum(known) if len(known) == len(costs) else None,
+        diagnostics=_joined_notes(responses),
+        raw=None,
+    )
+
+
+_INPUT: Final = re.compile(r"inputs\[(\d+)\]")
+
+
+def _joined_notes(responses: Sequence[EmbeddingResponse]) -> tuple[Diagnostic, ...]:
+    diagnostics: dict[Diagnostic, None] = {}
+    before = 0
+    for response in responses:
+        for note in response.diagnostics:
+            place = _INPUT.fullmatch(note.path)
+            path = note.path if place is None else f"inputs[{before + int(place[1])}]"
+            diagnostics[evolve(note, path=path)] = None
+        before += len(response.embeddings)
+    return tuple(diagnostics)

@@ -12,8 +12,8 @@ package for each (`openai_chat`, `openai_responses`, `anthropic_messages`, `gemi
   content), `blocks` (streams of numbered content blocks), `failures` (errors of every API, limits
   that headers state);
 * for calls that one document answers: `unary` (their requests, as JSON or with files, what all
-  responses have, and lists of models), `embeddings`, `rerank`, `images`, `audio` (transcripts and
-  speech), `files` (and contents that Gemini keeps), `batches`;
+  responses have, and lists of models), `embeddings` (and rankings), `images`, `audio`
+  (transcripts and speech), `files` (and contents that Gemini keeps), `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """
 

@@ -1,4 +1,4 @@
-"""Embeddings, over the APIs that have them: one builder for flat bodies; Google's, and Nova's.
+"""Embeddings and rankings, over the APIs that have them: one builder for flat bodies; Google's.
 
 Documents, read November 2026: https://platform.openai.com/docs/api-reference/embeddings (and the
 servers that imitate it), https://docs.mistral.ai/api/endpoint/embeddings,
@@ -17,11 +17,18 @@ embeddings-schema.html. Responses, in the order of the readers below:
     {"predictions": [{"embeddings": {"values": [0.1], "statistics": {"token_count": 2}}}]}
     {"embedding": {"values": [0.1]}, "usageMetadata": {"promptTokenCount": 2}, "truncated": false}
     {"embedding": [0.1], "inputTextTokenCount": 2}
+
+Rankings are those of Cohere's API, which others imitate, and of Voyage's:
+https://docs.cohere.com/reference/rerank, https://docs.voyageai.com/reference/reranker-api,
+https://jina.ai/reranker, https://docs.vllm.ai/en/latest/models/pooling_models.html (`/v1/rerank`),
+https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (`/v1/rerank`). Responses:
+
+    {"results": [{"index": 3, "relevance_score": 0.98}], "meta": {"billed_units": {...}}}
+    {"data": [{"index": 3, "relevance_score": 0.98}], "usage": {"total_tokens": 26}}
 """
 
 import base64
 import math
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -40,12 +47,19 @@ from llmcore.protocols.unary import (
     posted,
     response_fields,
 )
-from llmcore.schema.diagnostics import Diagnostic, Diagnostics
-from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
+from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.embeddings import (
+    EmbeddingRequest,
+    EmbeddingResponse,
+    InputType,
+    RankedDocument,
+    RerankRequest,
+    RerankResponse,
+    Vector,
+)
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, objects
-from llmcore.schema.token_estimate import estimated_text_tokens
 from llmcore.schema.usage import Usage
 
 
@@ -328,64 +342,6 @@ def _tokens(document: JsonObject, headers: Mapping[str, str]) -> tuple[int | Non
     return (sum(known) if known and len(known) == len(counts) else None), None
 
 
-# -- batches
-
-
-def batches(request: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[EmbeddingRequest]:
-    """Return *request* as requests that keep to the limits of *protocol*, texts in order.
-
-    Tokens are estimated, rather too high. A text that is too large alone is a request of its own,
-    for the provider to cut or refuse.
-    """
-    parts: list[list[str]] = [[]]
-    room = math.inf if protocol.max_tokens is None else protocol.max_tokens
-    tokens = 0.0
-    for text in request.inputs:
-        size = estimated_text_tokens(text) + 1
-        full = len(parts[-1]) == protocol.max_inputs or tokens + size > room
-        if parts[-1] and full:
-            parts.append([])
-            tokens = 0.0
-        parts[-1].append(text)
-        tokens += size
-    return [evolve(request, inputs=texts) for texts in parts]
-
-
-def joined(responses: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
-    """Return one response with the vectors of *responses* in order, their usage and cost added up.
-
-    The cost is None if that of any of them is; paths of diagnostics count all texts.
-    """
-    first = responses[0]
-    if len(responses) == 1:
-        return first
-    costs = [response.cost for response in responses]
-    known = [cost for cost in costs if cost is not None]
-    return evolve(
-        first,
-        embeddings=tuple(vector for response in responses for vector in response.embeddings),
-        usage=sum((response.usage for response in responses[1:]), start=first.usage),
-        cost=sum(known) if len(known) == len(costs) else None,
-        diagnostics=_joined_notes(responses),
-        raw=None,
-    )
-
-
-_INPUT: Final = re.compile(r"inputs\[(\d+)\]")
-
-
-def _joined_notes(responses: Sequence[EmbeddingResponse]) -> tuple[Diagnostic, ...]:
-    diagnostics: dict[Diagnostic, None] = {}
-    before = 0
-    for response in responses:
-        for note in response.diagnostics:
-            place = _INPUT.fullmatch(note.path)
-            path = note.path if place is None else f"inputs[{before + int(place[1])}]"
-            diagnostics[evolve(note, path=path)] = None
-        before += len(response.embeddings)
-    return tuple(diagnostics)
-
-
 # -- the APIs
 
 
@@ -439,3 +395,62 @@ NOVA: Final = _make("bedrock-nova-embeddings", _invoke_path, _nova_body, 1)
 BEDROCK_COHERE: Final = _make(
     "bedrock-cohere-embed", _invoke_path, evolve(_COHERE_FIELDS, names_model=False).body, 96
 )
+
+
+# -- rankings
+
+
+def _build_ranking(request: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
+    body: dict[str, JsonValue] = {
+        "model": request.model_id,
+        "query": request.query,
+        "documents": list(request.documents),
+    }
+    diagnostics = Diagnostics()
+    return posted(
+        request, path, body | native_settings(request, {"top_n": top_n}, diagnostics), diagnostics
+    )
+
+
+def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResponse:
+    """Return the documents of a response of any of these APIs, the best first.
+
+    Servers that do not sort, or return more than they were asked for, are corrected. Raises
+    StreamError for a response without scores, or with the number of a document that is not there.
+    """
+    document = object_or_empty(response.document)
+    entries = objects(document.get("results")) or objects(document.get("data"))
+    results = [_ranked(entry, request) for entry in entries]
+    if not results or len({result.index for result in results}) < len(results):
+        raise StreamError("the response has no score for each document", retryable=False)
+    results.sort(key=lambda result: -result.score)
+    usage = object_or_empty(document.get("usage"))
+    tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
+    raw = usage or document.get("meta") or None
+    stated = Usage.make(input_tokens=tokens, output_tokens=0, cost_usd=read_cost(usage), raw=raw)
+    fields = response_fields(response, request, stated)
+    return RerankResponse(results=tuple(results[: request.top_n]), **fields)
+
+
+def _ranked(entry: dict[str, JsonValue], request: RerankRequest) -> RankedDocument:
+    index, score = entry.get("index"), entry.get("relevance_score", entry.get("score"))
+    known = isinstance(index, int) and not isinstance(index, bool)
+    if not (known and isinstance(index, int) and 0 <= index < len(request.documents)):
+        raise StreamError(f"the response names the document {index!r:.40}", retryable=False)
+    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
+        raise StreamError(f"the score of document {index} is {score!r:.40}", retryable=False)
+    return RankedDocument(index=index, score=float(score), document=request.documents[index])
+
+
+def _make_ranking(
+    id: str, path: str, top_n: str = "top_n"
+) -> UnaryProtocol[RerankRequest, RerankResponse]:
+    return UnaryProtocol(
+        id=id, build=partial(_build_ranking, path=path, top_n=top_n), read=read_ranking
+    )
+
+
+COHERE_RERANK: Final = _make_ranking("cohere-rerank", "/v2/rerank")
+COMPATIBLE_RERANK: Final = _make_ranking("compatible-rerank", "/rerank")
+"""Rankings of Jina, vLLM, llama.cpp and other servers that imitate Cohere's API."""
+VOYAGE_RERANK: Final = _make_ranking("voyage-rerank", "/rerank", top_n="top_k")

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import evolve
 
-from llmcore.protocols import embeddings, openai_chat, rerank
+from llmcore.protocols import embeddings, openai_chat
 from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.protocol import BodyBuilder, Built, UnaryProtocol
@@ -47,8 +47,8 @@ _EMBEDDINGS: Final[Mapping[str, EmbeddingProtocol]] = {
 }
 """Providers whose embeddings differ from those of other servers of their API."""
 _RERANKING: Final[Mapping[str, UnaryProtocol[RerankRequest, RerankResponse]]] = {
-    "cohere": rerank.COHERE,
-    "voyage": rerank.VOYAGE,
+    "cohere": embeddings.COHERE_RERANK,
+    "voyage": embeddings.VOYAGE_RERANK,
 }
 
 
@@ -84,7 +84,7 @@ def rerank_route(route: Route[Any], model_id: str) -> RerankRoute:
     """Return the route that reranks with *model_id*; ConfigurationError if the provider cannot."""
     if route.provider == "openai" or not route.protocol.reranks:
         raise missing(route, "reranking")
-    protocol = _RERANKING.get(route.provider, rerank.COMPATIBLE)
+    protocol = _RERANKING.get(route.provider, embeddings.COMPATIBLE_RERANK)
     return of_model(route, protocol, model_id)
 
 

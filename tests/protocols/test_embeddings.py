@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import AmazonBedrock, Anthropic, Azure, Google, Model, Ollama, OpenAI, OpenAICompatible
-from llmcore.protocols.embeddings import EmbeddingProtocol, batches, joined, read_embeddings
+from llmcore.generation.retrieval import batches, joined
+from llmcore.protocols.embeddings import EmbeddingProtocol, read_embeddings
 from llmcore.protocols.protocol import NativeResponse
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.chat_providers import Mistral, Perplexity

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from llmcore import Model
+from llmcore.protocols.embeddings import read_ranking
 from llmcore.protocols.protocol import NativeResponse
-from llmcore.protocols.rerank import read_ranking
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.chat_servers import VLLM, LlamaCpp
 from llmcore.routes.retrieval import Cohere, Jina, Voyage, rerank_route

@@ -19,7 +19,7 @@ from llmcore.bridge.upstream_call import embedded
 from llmcore.client.configured_models import ModelSource
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, Front, ReadEmbeddings
-from llmcore.protocols.embeddings import joined
+from llmcore.generation.retrieval import joined
 from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic

@@ -133,14 +133,14 @@ class Supervisor:
 
     def _until_stopped(self, received: int, announce: Callable[[], None]) -> signal.Signals:
         announce()
-        next_look = time.monotonic() + _CHECK_S
+        next_check = time.monotonic() + _CHECK_S
         while True:
             due = (worker.due for worker in self._workers if not worker.pid)
-            wait = max(0.0, min((next_look, *due)) - time.monotonic())
+            wait = max(0.0, min((next_check, *due)) - time.monotonic())
             readable, _, _ = select.select([received], [], [], wait)
-            if time.monotonic() >= next_look:
+            if time.monotonic() >= next_check:
                 self._kill_hung()
-                next_look = time.monotonic() + _CHECK_S
+                next_check = time.monotonic() + _CHECK_S
             signals = _read_signals(received) if readable else []
             for pid, status in self._reaped().items():
                 log(logging.WARNING, "worker_died", pid=pid, status=status)
