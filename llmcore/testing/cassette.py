@@ -60,7 +60,7 @@ class Metadata:
     protocol: str | None = None
     """The protocol of the exchanges."""
     tags: tuple[str, ...] = field(default=(), converter=_tags)
-    """Words by which tests are selected."""
+    """Labels for selecting the cassettes that a test runs over."""
     origin: Origin = Recorded()
     """Where the exchanges come from."""
 

@@ -25,7 +25,7 @@ DROPPED: Final = "log_lines_dropped"
 
 
 class LineHandler(logging.StreamHandler[TextIO]):
-    """Writes lines to stderr; those for which there is no room are dropped and counted.
+    """Writes lines to stderr. Lines that the system has no room for are dropped and counted.
 
     A line is written to its end before the next one begins. *made* returns the record of an event.
     """
@@ -55,7 +55,7 @@ class LineHandler(logging.StreamHandler[TextIO]):
             self.handleError(record)
 
     def _takes(self, text: str) -> bool:
-        """Write *text* and return True, unless there is no room for it."""
+        """Write *text*; return False if the system has no room for it."""
         if self._send is not None:
             return self._begins(text.encode(), self._send)
         self.stream.write(text)

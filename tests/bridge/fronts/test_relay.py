@@ -397,6 +397,20 @@ def test_a_compaction_passes_to_servers_that_make_it(provider: str, passes: bool
     assert ([item["type"] for item in answer["output"]] == ["compaction"]) == (not passes)
 
 
+def sent_with(column: Column, protocol: Any, path: str, body: dict[str, Any]) -> Any:
+    """Return the body that an upstream, whose route has *protocol*, gets for a client's *body*."""
+    with playing(column, SAID) as scene:
+        route = scene.model.route
+        assert isinstance(route, Route)
+        model = evolve(scene.model, route=route.with_(protocol=protocol))
+        with gateway(model) as url:
+            answer = httpx.post(url + path, json=body)
+    (sent,) = scene.bodies
+
+    assert answer.status_code == 200
+    return sent
+
+
 FREEFORM = {"type": "custom", "name": "patch"}
 NAMESPACE = {"type": "namespace", "name": "mail", "tools": [{"type": "function", "name": "send"}]}
 HI = {"role": "user", "content": "Hi"}
@@ -424,15 +438,8 @@ def test_tools_that_an_upstream_lacks_become_functions(
     """A request with tools that only OpenAI's servers have is translated for others."""
     body = {"model": "m", "input": [HI], "store": False, **fields}
     dialect = openai_responses.OPENAI if knows else openai_responses.COMPATIBLE
-    with playing(OPENAI, SAID) as scene:
-        route = scene.model.route
-        assert isinstance(route, Route)
-        model = evolve(scene.model, route=route.with_(protocol=openai_responses.make(dialect)))
-        with gateway(model) as url:
-            answer = httpx.post(url + "/v1/responses", json=body)
-    (sent,) = scene.bodies
+    sent = sent_with(OPENAI, openai_responses.make(dialect), "/v1/responses", body)
 
-    assert answer.status_code == 200
     assert ((sent["input"], sent.get("tools")) == (body["input"], body.get("tools"))) == (
         passes or knows
     )
@@ -462,15 +469,8 @@ def test_freeform_tools_of_chat_become_functions_where_the_server_lacks_them(
 ) -> None:
     body = {"model": "m", "messages": [HI], **fields}
     dialect = openai_chat.OPENAI if knows else openai_chat.COMPATIBLE
-    with playing(COMPATIBLE, SAID) as scene:
-        route = scene.model.route
-        assert isinstance(route, Route)
-        model = evolve(scene.model, route=route.with_(protocol=openai_chat.make(dialect)))
-        with gateway(model) as url:
-            answer = httpx.post(url + "/v1/chat/completions", json=body)
-    (sent,) = scene.bodies
+    sent = sent_with(COMPATIBLE, openai_chat.make(dialect), "/v1/chat/completions", body)
 
-    assert answer.status_code == 200
     assert ("custom" in json.dumps(sent)) == knows
     if knows:
         assert {**body, "model": sent["model"]} == sent
@@ -501,15 +501,8 @@ def test_functions_in_the_form_before_tools_become_tools_where_the_server_lacks_
     """Other servers than OpenAI's ignore them: the model would not know of its functions."""
     body = {"model": "m", "messages": [HI], **fields}
     dialect = openai_chat.OPENAI if knows else openai_chat.COMPATIBLE
-    with playing(COMPATIBLE, SAID) as scene:
-        route = scene.model.route
-        assert isinstance(route, Route)
-        model = evolve(scene.model, route=route.with_(protocol=openai_chat.make(dialect)))
-        with gateway(model) as url:
-            answer = httpx.post(url + "/v1/chat/completions", json=body)
-    (sent,) = scene.bodies
+    sent = sent_with(COMPATIBLE, openai_chat.make(dialect), "/v1/chat/completions", body)
 
-    assert answer.status_code == 200
     assert ("function_call" in json.dumps(sent)) == ("function_call" in json.dumps(body) and knows)
     assert ("functions" in sent, "tools" in sent) == (
         ("functions" in body, False) if knows else (False, "functions" in body)

@@ -13,6 +13,7 @@ from llmcore.bridge.model_map import model_map_of
 from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.upstream import Upstreams
 from llmcore.routes.auth import GoogleCredentials
+from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.request import request
 from llmcore.testing.script import scripted
@@ -87,6 +88,19 @@ def test_the_key_of_an_upstream_is_watched_whatever_else_it_has(overlay: str) ->
     assert list(made.keys) == ["x"]
 
 
+async def sent_by(upstream: str, environ: dict[str, str]) -> HttpRequest:
+    """Return what an upstream with the settings *upstream* sends for a prompt."""
+    text = f'[[upstreams]]\nname = "x"\n{upstream}\n'
+    settings = settings_of(environ, parse_document(Path("openbridge.toml"), text))
+    network = scripted({})
+    made = upstreams_from(settings, model_map_of(settings), transport=network)
+    await made.client.generate(request(model="x:up", prompt="Hi"))
+    await made.aclose()
+
+    [sent] = network.requests
+    return sent
+
+
 @pytest.mark.parametrize(
     ("provider", "own", "url", "header", "key"),
     [
@@ -138,14 +152,8 @@ async def test_variables_of_an_upstream_decide_where_it_is_and_who_asks(
         "CLOUDFLARE_ACCOUNT_ID": "other",
         "OPENAI_API_KEY": "other",
     }
-    text = f'[[upstreams]]\nname = "x"\nprovider = "{provider}"\n{own}\n'
-    settings = settings_of(environ, parse_document(Path("openbridge.toml"), text))
-    network = scripted({})
-    made = upstreams_from(settings, model_map_of(settings), transport=network)
-    await made.client.generate(request(model="x:up", prompt="Hi"))
-    await made.aclose()
+    sent = await sent_by(f'provider = "{provider}"\n{own}', environ)
 
-    [sent] = network.requests
     assert (sent.url, sent.headers[header]) == (url, key)
 
 
@@ -185,14 +193,8 @@ async def test_aws_credentials_of_an_upstream_replace_all_of_the_process(
     for name, value in process.items():
         monkeypatch.setenv(name, value)
     own = f'variables = {{ AWS_REGION = "eu-west-1"{", " * bool(variables)}{variables} }}'
-    text = f'[[upstreams]]\nname = "x"\nprovider = "bedrock"\n{own}\n'
-    settings = settings_of(process, parse_document(Path("openbridge.toml"), text))
-    network = scripted({})
-    made = upstreams_from(settings, model_map_of(settings), transport=network)
-    await made.client.generate(request(model="x:up", prompt="Hi"))
-    await made.aclose()
+    sent = await sent_by(f'provider = "bedrock"\n{own}', process)
 
-    [sent] = network.requests
     assert f"Credential={access_key}/" in sent.headers["authorization"]
     assert ("x-amz-security-token" in sent.headers) is (access_key == "AKIAPROCESS")
 
