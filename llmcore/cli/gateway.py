@@ -21,6 +21,7 @@ import anyio
 from attrs import evolve
 
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
+from llmcore.cli import ExitOnInterrupt
 from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_clients import (
     ANY_KEY,
@@ -51,9 +52,11 @@ _RECORDED_URL = "http://recorded.invalid/v1"
 
 def serve(args: argparse.Namespace) -> int:
     """Run the gateway until a signal stops it, and return the exit code."""
-    from llmcore.bridge.http.server import run
+    with ExitOnInterrupt():
+        from llmcore.bridge.http.server import load, run
 
-    settings = settings_of(args)
+        settings = settings_of(args)
+        load()
 
     def announce(url: str) -> None:
         print(_welcome(settings, url))
@@ -97,7 +100,8 @@ def _welcome(settings: GatewaySettings, url: str) -> str:
 
 def run_program(args: argparse.Namespace) -> int:
     """Run a program with a gateway on a free port; the exit code is the program's."""
-    from llmcore.bridge.http.server import serving_in_thread
+    with ExitOnInterrupt():
+        from llmcore.bridge.http.server import load, serving_in_thread
 
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     if not words:
@@ -111,6 +115,8 @@ def run_program(args: argparse.Namespace) -> int:
         OPENBRIDGE_LOG_LEVEL=os.environ.get("OPENBRIDGE_LOG_LEVEL", "error"),
         **{_FORMATS: os.environ.get(_FORMATS, "gemini=degrade")},  # Gemini CLI's side calls
     )
+    with ExitOnInterrupt():
+        load()
     with serving_in_thread(settings) as url:
         address = Address(root=url, key=key, model=args.model)
         environ = {name: value for name, value in os.environ.items() if name not in OTHERS_KEYS}

@@ -19,6 +19,7 @@ from io import TextIOWrapper
 from shutil import get_terminal_size
 from typing import Any, Final, NoReturn, TextIO, TypeVar
 
+from llmcore.cli import ExitOnInterrupt
 from llmcore.version import VERSION
 
 INTERRUPTED: Final = 130
@@ -235,7 +236,8 @@ def command(home: str) -> Callable[[argparse.Namespace], int]:
 
     def handle(args: argparse.Namespace) -> int:
         module, _, name = home.partition(":")
-        function = getattr(import_module(f"llmcore.cli.{module}"), name)
+        with ExitOnInterrupt():
+            function = getattr(import_module(f"llmcore.cli.{module}"), name)
         from inspect import iscoroutinefunction  # the function's module has loaded it
 
         if iscoroutinefunction(function):

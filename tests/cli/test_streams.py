@@ -2,10 +2,8 @@
 
 import errno
 import json
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 
 from llmcore.cli import main, openbridge, program
 from llmcore.cli.program import escaped, printable
+from tests.support.servers.bridge_process import environ
 from tests.support.servers.loopback import Answer, Loopback, chat_stream
 
 pytestmark = pytest.mark.slow
@@ -163,28 +162,67 @@ def test_errors_that_cannot_be_written_leave_the_exit_code(server: Loopback) -> 
     assert shell("llmcore ask -m vllm: Hi </dev/null 2>/dev/full").returncode == 5
 
 
-@pytest.mark.parametrize("delay", [0, 0.1, 0.2, 0.4])
-@pytest.mark.parametrize("program", [LLMCORE, OPENBRIDGE])
-def test_ctrl_c_while_the_program_starts_shows_no_traceback(
-    program: list[str], delay: float, tmp_path: Path
-) -> None:
-    """Importing takes a while, in which `main` is running already."""
-    slow = [program[0], "-X", "importtime", *program[1:]]  # tells what has been imported
-    command = [*slow, "models"] if program is LLMCORE else [*slow, "replay", "missing.json"]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-    ) as process:
-        assert process.stderr is not None
-        next(line for line in process.stderr if line.endswith(b" json\n"))  # by `main`
-        time.sleep(delay)
-        process.send_signal(signal.SIGINT)
-        rest = process.stderr.read()
+INTERRUPT = """
+import atexit, signal, sys, weakref
 
-    assert b"Traceback" not in rest, rest[rest.find(b"Traceback") - 300 :].decode()[:3000]
+way, module, program = sys.argv[1:4]
+del sys.argv[1:4]
+
+class Interrupts:
+    def __set_name__(self, *_):
+        signal.raise_signal(signal.SIGINT)
+
+def in_a_callback():  # whose exceptions are printed
+    kept = weakref.ref(Interrupts(), lambda _: signal.raise_signal(signal.SIGINT))
+
+def in_a_class():  # whose exceptions become a RuntimeError
+    type("Made", (), {"name": Interrupts()})
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == module:
+            sys.meta_path.remove(self)
+            globals()[way]()
+
+sys.meta_path.insert(0, Finder())
+if module == "atexit":
+    atexit.register(globals()[way])
+if program == "llmcore":
+    from llmcore.cli import main
+else:
+    from llmcore.cli.openbridge import main
+sys.exit(main())
+"""
+"""Interrupts itself in the way, and when the module is imported, that its arguments name."""
+
+
+@pytest.mark.parametrize("way", ["in_a_callback", "in_a_class"])
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("argparse", "llmcore models"),
+        ("llmcore.generation.stream", "llmcore ask -m vllm:m-1 Hi"),
+        ("llmcore.cli.gateway", "openbridge serve"),
+        ("llmcore.bridge.http.app", "openbridge serve"),
+        ("llmcore.bridge.service", "openbridge run -- true"),
+        ("atexit", "llmcore models"),
+    ],
+)
+def test_ctrl_c_while_the_program_starts_or_ends_shows_no_traceback(
+    module: str, command: str, way: str, tmp_path: Path
+) -> None:
+    """Wherever it is at that moment, and nothing goes on after it."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPT, way, module, *command.split()],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env=environ(tmp_path, OPENBRIDGE_UPSTREAM="openrouter", OPENROUTER_API_KEY="k"),
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stderr) == (130, b"")
 
 
 def test_an_env_file_that_is_not_text_is_an_error_in_a_line(tmp_path: Path) -> None:

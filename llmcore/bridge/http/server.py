@@ -178,17 +178,25 @@ def _bound(
         yield DrainingServer(make_config()), listener, _url(settings, listener.getsockname()[1])
 
 
+def load() -> None:
+    """Import the gateway. Raises ConfigurationError if a package is missing."""
+    try:
+        import llmcore.bridge.http.app
+        import llmcore.bridge.service  # noqa: F401
+    except ImportError as error:
+        raise missing_extra("the gateway", "bridge", error) from error
+
+
 def _application(
     settings: GatewaySettings,
     registered_tools: tuple[RegisteredTool, ...],
     read_again: "ReadSettings | None",
 ) -> Callable[[], "Config"]:
     """Load everything, and return what makes the configuration of a server."""
-    try:
-        from llmcore.bridge.http.app import make_app
-        from llmcore.bridge.service import Service
-    except ImportError as error:
-        raise missing_extra("the gateway", "bridge", error) from error
+    load()
+    from llmcore.bridge.http.app import make_app
+    from llmcore.bridge.service import Service
+
     set_up(settings.log_level)
 
     def make() -> "Config":
