@@ -49,6 +49,8 @@ class ModelCall:
         self._stream = attempt()  # nothing is sent before the first read
         self._buffered: list[LLMEvent] = []
         self._delivered = False
+        self._closing: anyio.Event | None = None
+        """Set by `aclose`, while another attempt is waited for."""
 
     @property
     def partial(self) -> LLMResponse:
@@ -74,8 +76,10 @@ class ModelCall:
         return await self._stream.result()
 
     async def aclose(self) -> None:
-        """Close the connection; no other attempt is made."""
+        """Close the connection; no other attempt is made, or waited for."""
         self._end_attempts()
+        if self._closing is not None:
+            self._closing.set()
         await self._stream.aclose()
 
     def _end_attempts(self) -> None:
@@ -122,11 +126,22 @@ class ModelCall:
 
     async def _waited(self, error: LLMError) -> bool:
         """Wait for the policy's delay after *error*; return False if it is final, or too late."""
-        seconds_left = self._deadline - anyio.current_time()
         delay = await next_delay(
-            self._policy, error, self.requests - 1, within=seconds_left, on_retry=self._on_retry
+            self._policy,
+            error,
+            self.requests - 1,
+            within=self._deadline - anyio.current_time(),
+            on_retry=self._on_retry,
+            sleep=self._sleep,
         )
         return delay is not None
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait for *seconds*, or until this call is closed."""
+        self._closing = anyio.Event()
+        with anyio.move_on_after(seconds):
+            await self._closing.wait()
+        self._closing = None
 
     @property
     def _may_drop_reasoning(self) -> bool:
