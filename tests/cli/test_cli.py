@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +27,7 @@ from llmcore.schema.usage import Usage
 from llmcore.version import VERSION
 from tests.support.programs.packages import without
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_stream
+from tests.support.waiting import wait_until
 
 
 def error_answer(status: int, message: str) -> Answer:
@@ -580,10 +580,7 @@ def test_ctrl_c_stops_the_request(server: Loopback) -> None:
 
     assert process.returncode == 130
     assert b"Traceback" not in err
-    deadline = time.monotonic() + 5
-    while not server.disconnects and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert server.disconnects
+    wait_until(lambda: bool(server.disconnects))
 
 
 @pytest.mark.slow

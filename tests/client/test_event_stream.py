@@ -8,13 +8,14 @@ from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.schema.errors import AbortError
 from llmcore.schema.events import ErrorEvent
 from llmcore.testing import Delay, FakeModel
+from tests.support.waiting import pass_time, until
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
     """The first one goes on as if nothing had happened."""
-    fake = FakeModel(["first", Delay(0.2), " last"])
+    fake = FakeModel(["first", Delay(600), " last"])
     seen: list[str] = []
     async with fake.client.stream(request(model=fake.model, prompt="?")) as events:
 
@@ -26,6 +27,7 @@ async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(anyio.BusyResourceError):
                 await anext(events)
+            pass_time(600)
 
     assert "".join(seen) == "first last"
 
@@ -60,9 +62,15 @@ async def test_a_cancelled_read_closes_the_stream_and_is_reported_by_the_next() 
     fake = FakeModel(["first", Delay(60), " last"])
     client = fake.client.with_middleware(limit)
     events = client.stream(request(model=fake.model, prompt="?"))
-    with anyio.move_on_after(0.1):
-        async for _ in events:
-            assert limit.running == 1
+    async with anyio.create_task_group() as group:
+
+        async def read() -> None:
+            async for _ in events:
+                assert limit.running == 1
+
+        group.start_soon(read)
+        assert await until(lambda: events.partial_response.text == "first")
+        group.cancel_scope.cancel()
 
     assert limit.running == 0
     last = await anext(events)

@@ -13,6 +13,7 @@ import pytest
 
 from llmcore.generation.abort import AbortController, cancelling
 from llmcore.schema.errors import AbortError
+from tests.support.waiting import PATIENCE_S
 
 
 def test_a_signal_says_why() -> None:
@@ -120,7 +121,11 @@ async def test_a_thread_cancels_a_scope() -> None:
     """Waiting ends at once, though the event loop had nothing to do."""
     controller = AbortController()
     timer = threading.Timer(0.05, controller.abort)
-    with anyio.fail_after(5), anyio.CancelScope() as scope, cancelling(scope, controller.signal):
+    with (
+        anyio.fail_after(PATIENCE_S),
+        anyio.CancelScope() as scope,
+        cancelling(scope, controller.signal),
+    ):
         timer.start()
         await anyio.sleep(60)
     timer.join()

@@ -28,7 +28,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent, TextDelta, ToolResult
 from tests.support.servers.loopback import Answer, Loopback, Received, Script, chat_chunk, serve
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, pass_time, until
 from tests.support.wire.generation import SSE, calls_of, model_at, text_of
 
 pytestmark = pytest.mark.anyio
@@ -56,10 +56,10 @@ def in_turn(*answers: Answer) -> Callable[[Received], Answer]:
 
 
 async def error_of(server: Loopback, *, streamed: bool = False, **settings: Any) -> LLMError:
-    """Return the error of a run that fails, within 10 seconds."""
+    """Return the error of a run that fails."""
     async with Client() as client:
         given = {"model": model_at(server.url), "prompt": "Hi", "client": client, **settings}
-        with anyio.fail_after(10), pytest.raises(LLMError) as caught:
+        with anyio.fail_after(600), pytest.raises(LLMError) as caught:  # minutes pass at once
             await (stream(**given).result() if streamed else generate(**given))
     return caught.value
 
@@ -190,14 +190,12 @@ async def test_too_long_a_wait_is_an_error_at_once(server: Loopback, value: str)
     """It says how long it would have been."""
     header = http_date(1800) if value == "date" else value
     server.handler = lambda _: refusal(429, **{"retry-after": header, "date": http_date(0)})
-    started = time.monotonic()
     error = await error_of(server)
 
     assert isinstance(error, RateLimitError)
     assert error.retry_after is not None
     assert error.retry_after > 60
     assert len(server.received) == 1
-    assert time.monotonic() - started < 5
 
 
 # -- aborting
@@ -298,25 +296,34 @@ async def test_an_abort_ends_tools(server: Loopback, entered: bool) -> None:
             abort_signal=controller.signal,
         )
         context = running if entered else nullcontext()
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             async with context:
                 with pytest.raises(AbortError):
                     await running.result()
-    assert await anyio.to_thread.run_sync(lambda: told.wait(5))
+    assert await anyio.to_thread.run_sync(lambda: told.wait(PATIENCE_S))
 
 
 # -- time limits
+
+
+async def pass_a_minute_once(condition: Callable[[], bool]) -> None:
+    """Let a minute pass once *condition* holds and what the server then sends has been read."""
+    assert await until(condition)
+    await anyio.sleep(0.2)
+    pass_time(60)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_the_total_covers_everything(server: Loopback, streamed: bool) -> None:
     """A moving stream is ended all the same, and the connection with it."""
     server.handler = answering(endless)
-    error = await error_of(server, streamed=streamed, timeout=0.3)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pass_a_minute_once, lambda: len(server.received) == 1)
+        error = await error_of(server, streamed=streamed, timeout=50)
 
     assert isinstance(error, RequestTimeoutError)
     assert error.error_code == "total"
-    assert "0.3 seconds" in error.message
+    assert "50 seconds" in error.message
     assert error.partial is not None
     assert await until(lambda: len(server.disconnects) == 1)
 
@@ -327,9 +334,9 @@ async def test_the_total_covers_tools(server: Loopback) -> None:
 
     @tool
     async def waits() -> None:
-        await anyio.sleep(0.15)
+        pass_time(15)
 
-    error = await error_of(server, tools=[waits], max_tool_rounds=99, timeout=Timeouts(total=0.4))
+    error = await error_of(server, tools=[waits], max_tool_rounds=99, timeout=Timeouts(total=40))
 
     assert error.error_code == "total"
     assert len(server.received) >= 2
@@ -338,30 +345,31 @@ async def test_the_total_covers_tools(server: Loopback) -> None:
 async def test_a_wait_beyond_the_total_is_not_begun(server: Loopback) -> None:
     """The error that is there says more than a time limit."""
     server.handler = lambda _: refusal(500)
-    started = time.monotonic()
-    error = await error_of(server, timeout=5, retry_policy=RetryPolicy(base_delay=30))
+    error = await error_of(server, timeout=10, retry_policy=RetryPolicy(base_delay=30))
 
     assert error.status_code == 500
-    assert time.monotonic() - started < 3
 
 
 async def test_each_step_has_its_own_time(server: Loopback) -> None:
     """Several steps may take longer together."""
-    slow: list[bytes | float] = [0.2, *calls_of(("a", "echo", {"x": "1"}))]
-    server.handler = in_turn(*[Answer(slow, headers=SSE)] * 3, Answer(text_of(), headers=SSE))
+    calls = calls_of(("a", "echo", {"x": "1"}))
+    server.handler = in_turn(*[Answer(calls, headers=SSE)] * 3, Answer(text_of(), headers=SSE))
 
     @tool
-    def echo(x: str) -> str:
+    async def echo(x: str) -> str:
+        pass_time(40)
         return x
 
-    async with Client(timeouts=Timeouts(step=0.5)) as client:
+    async with Client(timeouts=Timeouts(step=60, tool=60)) as client:
         result = await generate(
             model_at(server.url), "Hi", tools=[echo], max_tool_rounds=9, client=client
         )
     assert len(result.steps) == 4
 
     server.handler = answering(endless)
-    error = await error_of(server, timeout=Timeouts(step=0.2), max_retries=3)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pass_a_minute_once, lambda: len(server.received) == 5)
+        error = await error_of(server, timeout=Timeouts(step=50), max_retries=3)
     assert error.error_code == "step"
     assert len(server.received) == 5
 

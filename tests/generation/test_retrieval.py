@@ -32,6 +32,7 @@ from llmcore.schema.embeddings import EmbeddingRequest
 from llmcore.schema.errors import NotFoundError, OverloadedError, RateLimitError
 from llmcore.testing import Metadata, Player, Recorder, load, scripted
 from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -192,7 +193,7 @@ async def test_a_failure_is_raised_and_ends_the_other_requests() -> None:
     slow: list[Any] = [("{}", 60_000.0)]
     client = Client(transport=scripted((401, {}, said), slow))
 
-    with anyio.fail_after(5), pytest.raises(AuthenticationError) as caught:
+    with anyio.fail_after(PATIENCE_S), pytest.raises(AuthenticationError) as caught:
         await embed_many(MODEL, ["x"] * 2049, concurrency=2, client=client)
 
     assert "sk-secret" not in str(caught.value)

@@ -13,7 +13,7 @@ from llmcore.mcp import HttpServer, McpServers
 from llmcore.schema.errors import LLMError, NotFoundError, ProviderError, StreamError
 from llmcore.testing.fake_model import call
 from tests.mcp.test_servers_over_the_wire import ran
-from tests.support.servers.mcp_http import free_port, serving_on, until
+from tests.support.servers.mcp_http import serving_app, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,7 +73,7 @@ def hostile(method: str, answer: Answer) -> Iterator[tuple[str, list[Any]]]:
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": data})
 
-    with serving_on(free_port(), lambda: app) as url:
+    with serving_app(lambda _url: app) as url:
         yield url, received
 
 
@@ -222,7 +222,7 @@ def flooding() -> Iterator[tuple[str, list[str]]]:
             await anyio.sleep(0.001)
         await send({"type": "http.response.body", "body": data})
 
-    with serving_on(free_port(), lambda: app) as url:
+    with serving_app(lambda _url: app) as url:
         yield url, methods
         methods.clear()
 

@@ -22,7 +22,7 @@ from llmcore.schema.errors import (
     RequestTimeoutError,
 )
 from llmcore.testing.fake_model import FakeModel, call
-from tests.support.servers.mcp_http import free_port, http_server, serving_on, until
+from tests.support.servers.mcp_http import http_server, port_of_nobody, serving_app, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -239,8 +239,8 @@ async def test_program_that_does_not_exist_is_a_configuration_error() -> None:
 
 
 async def test_address_without_a_server_is_a_network_error() -> None:
-    with pytest.raises(NetworkError, match="cannot be reached"):
-        async with McpServers({"t": HttpServer(f"http://127.0.0.1:{free_port()}/mcp")}):
+    with port_of_nobody() as port, pytest.raises(NetworkError, match="cannot be reached"):
+        async with McpServers({"t": HttpServer(f"http://127.0.0.1:{port}/mcp")}):
             pass
 
 
@@ -293,7 +293,7 @@ async def test_rejected_key_is_an_authentication_error() -> None:
         await send({"type": "http.response.start", "status": 401, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    with serving_on(free_port(), lambda: refuse) as address:
+    with serving_app(lambda _url: refuse) as address:
         servers = McpServers({"t": HttpServer(address, headers={"authorization": "k-77"})})
         with pytest.raises(AuthenticationError) as raised:
             await servers.__aenter__()

@@ -24,6 +24,7 @@ from llmcore.sync.background import background
 from llmcore.sync.iterate import Connection
 from tests.support.programs.forked_child import in_child
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.waiting import PATIENCE_S
 from tests.support.wire.generation import SSE, calls_of, model_at, text_of
 
 pytestmark = pytest.mark.slow
@@ -43,7 +44,7 @@ def model(server: Loopback) -> Model:
     return model_at(server.url)
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 5) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
     """Wait at most *seconds* for *condition*."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not condition():

@@ -30,6 +30,7 @@ from llmcore.schema.errors import NoObjectGeneratedError, NotFoundError
 from llmcore.schema.events import ErrorEvent, ToolResult
 from llmcore.schema.result import Failure, Success
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.waiting import PATIENCE_S
 from tests.support.wire.generation import SSE, calls_of, client_of, model_at, text_of
 
 
@@ -50,7 +51,7 @@ def answering(server: Loopback, *scripts: Any) -> None:
     server.handler = lambda _: Answer(left.pop(0) if len(left) > 1 else left[0], headers=SSE)
 
 
-def eventually(condition: Any, seconds: float = 5) -> bool:
+def eventually(condition: Any, seconds: float = PATIENCE_S) -> bool:
     """Wait at most *seconds* for *condition*."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not condition():

@@ -11,7 +11,7 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.errors import ConfigurationError, NetworkError
 from llmcore.sync.mcp import McpServers
 from llmcore.testing.fake_model import FakeModel, call
-from tests.support.servers.mcp_http import free_port, http_server
+from tests.support.servers.mcp_http import http_server, port_of_nobody
 
 # The SDK leaves streams of events to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -40,10 +40,10 @@ def test_tools_of_servers_run_in_blocking_calls() -> None:
 
 
 def test_server_that_cannot_be_connected_fails_when_the_block_is_entered() -> None:
-    servers = McpServers({"t": HttpServer(f"http://127.0.0.1:{free_port()}/mcp")})
-
-    with pytest.raises(NetworkError, match="'t' cannot be reached"), servers:
-        pytest.fail("the block was entered")
+    with port_of_nobody() as port:
+        servers = McpServers({"t": HttpServer(f"http://127.0.0.1:{port}/mcp")})
+        with pytest.raises(NetworkError, match="'t' cannot be reached"), servers:
+            pytest.fail("the block was entered")
 
 
 def test_error_within_the_block_closes_the_connection_and_is_raised() -> None:

@@ -191,7 +191,7 @@ async def test_concurrent_requests_are_recorded_in_the_order_of_sending() -> Non
 
 async def test_a_stream_that_is_not_read_to_its_end_is_recorded_as_abandoned() -> None:
     """And marked; later bytes of the server are not read."""
-    slow = chat_stream(("Hel", "lo", "!"), pause=0.1)
+    slow = chat_stream(("Hel", "lo", "!"), pause=600)
     with serve(answering(Answer(slow, headers=EVENTS))) as server:
         recorder = Recorder(HttpTransport(), META)
         async with Client(transport=recorder).stream(

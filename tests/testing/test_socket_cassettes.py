@@ -32,6 +32,7 @@ from llmcore.testing.cassette_file import dumps, from_data, loads
 from llmcore.testing.recorder import SocketTrack
 from tests.support.servers.loopback import Answer, serve, sse
 from tests.support.servers.socket_server import Action, Close, Native, answer, says, sockets
+from tests.support.waiting import until
 from tests.support.wire.responses import events_of, message
 
 pytestmark = pytest.mark.anyio
@@ -103,7 +104,8 @@ async def test_a_socket_that_was_replaced_is_replaced_in_the_replay() -> None:
         recorder = Recorder(HttpTransport(), META)
         async with aclosing(recorder), Client(transport=recorder) as client:
             (first,) = await talk(client, ask(server.url))
-            await anyio.sleep(0.1)
+            assert await until(lambda: server.acted >= 1)
+            await anyio.sleep(0.05)
             more = (*ask().messages, first.message, Message.user("More"))
             (second,) = await talk(client, evolve(ask(server.url), messages=more))
     player = Player(recorder.cassette)

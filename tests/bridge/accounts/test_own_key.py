@@ -8,6 +8,7 @@ import pytest
 from llmcore.bridge.configuration.settings import AccountSettings
 from tests.support.servers.bridge_service import asked, settings_for, sqlite_state
 from tests.support.servers.loopback import chat_handler, serve
+from tests.support.waiting import PATIENCE_S
 
 ADMIN = {"authorization": "Bearer the admin's key"}
 ACCOUNTS = AccountSettings(issued_keys=True, admin_key="the admin's key")
@@ -25,7 +26,7 @@ async def test_an_issued_key_reads_its_limits_and_what_is_used(tmp_path: Path) -
             new = (await client.get("/v1/key", headers=mine)).json()
             await client.post("/v1/responses", json=ASK, headers=mine)
             used: dict[str, int] = {}
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE_S):
                 while used != {"tokens": 5}:
                     used = (await client.get("/v1/key", headers=mine)).json()["used"]
             shown = (await client.get(f"/admin/keys/{made['id']}", headers=ADMIN)).json()

@@ -1,7 +1,6 @@
 """Responses of one of several upstreams: the highest cost is reserved, the actual one charged."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from tests.support.servers.loopback import Handler
 from tests.support.servers.pooled_gateway import BOTH, Scene, fails, pooled_gateway, says
+from tests.support.waiting import wait_until
 
 ADMIN = {"authorization": "Bearer admin-key-of-the-tests"}
 SETTINGS = """
@@ -66,11 +66,9 @@ def admin(scene: Scene, path: str, **body: Any) -> Any:
 
 def rows(scene: Scene, by: str) -> Any:
     """Return the report once there is a row."""
-    for _ in range(100):
-        if data := admin(scene, f"/admin/usage?by={by}")["data"]:
-            return data
-        time.sleep(0.05)
-    raise AssertionError("no row")
+    path = f"/admin/usage?by={by}"
+    wait_until(lambda: bool(admin(scene, path)["data"]))
+    return admin(scene, path)["data"]
 
 
 def test_the_upstream_that_answers_is_paid(starting: Starting) -> None:

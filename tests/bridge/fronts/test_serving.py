@@ -2,8 +2,6 @@
 
 import json
 import re
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,6 +17,7 @@ from llmcore.bridge.configuration.settings import Limits
 from llmcore.bridge.model_map import model_map_from
 from tests.support.servers.front_gateways import ASKERS, ERRORS, MODEL, gateway, served, service_for
 from tests.support.servers.loopback import DONE, Answer, Received, chat_chunk, serve
+from tests.support.waiting import wait_until
 from tests.support.wire.matrix import COLUMNS, COMPATIBLE, Column, Refused, Said, playing
 
 KEY = "sk-client-1"
@@ -460,11 +459,9 @@ def test_a_response_ends_when_the_upstream_leaves_out_its_end_mark(front: str) -
         return Answer(script, headers={"content-type": "text/event-stream"})
 
     with serve(handler) as server, gateway(COMPATIBLE.model_at(server.url)) as url:
-        began = time.monotonic()
         heard = ASKERS[front](url, "Hello", stream=True)
 
     assert heard.text == "It rains."
-    assert time.monotonic() - began < 5
 
 
 @fronts
@@ -545,8 +542,8 @@ def test_a_failure_before_the_response_is_tried_again_and_no_more_than_that(
 @fronts
 @pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
 def test_a_client_that_leaves_closes_the_call_of_the_upstream(front: str, relay: bool) -> None:
-    """Within a second, on every front."""
-    words = [chat_chunk(delta={"content": f"word {n} "}) for n in range(400)]
+    """While it is generated, on every front."""
+    words = [chat_chunk(delta={"content": f"word {n} "}) for n in range(4000)]
     script: list[bytes | float] = [one for word in words for one in (word, 0.05)]
 
     def handler(_received: Received) -> Answer:
@@ -560,12 +557,7 @@ def test_a_client_that_leaves_closes_the_call_of_the_upstream(front: str, relay:
             chunks = answer.iter_bytes()
             for _ in range(3):
                 next(chunks)
-        left = time.monotonic()
-        while not server.disconnects and time.monotonic() - left < 5:
-            threading.Event().wait(0.01)
-
-    assert server.disconnects
-    assert server.disconnects[0] - left < 1
+        wait_until(lambda: bool(server.disconnects))
 
 
 def test_errors_of_messages_name_the_gateways_own_request() -> None:

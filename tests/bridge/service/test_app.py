@@ -33,6 +33,7 @@ from tests.support.servers.bridge_service import (
     tool_script,
 )
 from tests.support.servers.loopback import Loopback, chat_chunk, chat_handler, chat_stream
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -518,7 +519,7 @@ async def test_all_tries_together_have_one_limit(
     limits = Limits(first_event_s=0.4, total_s=1.0)
     asking = evolve(settings, limits=limits, retries=50, retry_timeouts=True)
     async with asked(asking) as client:
-        with anyio.fail_after(4):
+        with anyio.fail_after(PATIENCE_S):
             answer = await client.post("/v1/responses", json=ASK)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (504, "upstream_timeout")

@@ -142,9 +142,9 @@ def test_a_response_leaves_no_reference_cycles(
 
         def ask() -> None:
             name = post(url).json()["id"]
-            wait_until(lambda: got(url, name)["status"] == "completed", 5)
+            wait_until(lambda: got(url, name)["status"] == "completed")
             metrics = f"{url.removesuffix('/v1')}/metrics"
-            wait_until(lambda: "openbridge_background_responses 0.0" in httpx.get(metrics).text, 5)
+            wait_until(lambda: "openbridge_background_responses 0.0" in httpx.get(metrics).text)
 
         assert not in_cycles(ask)
 

@@ -1,21 +1,22 @@
 """The end of the server: connections that the kernel has accepted are answered."""
 
+import asyncio
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import uvicorn
 
+from llmcore.bridge.http import draining
 from llmcore.bridge.http.asgi import Receive, Scope, Send
 from llmcore.bridge.http.draining import DrainingServer
 from llmcore.bridge.http.server import listening
+from tests.support.waiting import PATIENCE_S, wait_until
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
-_BUSY_S = 0.5
-"""Longer than the time between two looks at whether the server is to end."""
 
 
 class Busy:
@@ -23,16 +24,31 @@ class Busy:
 
     def __init__(self) -> None:
         self.server: uvicorn.Server | None = None
-        self.is_busy = threading.Event()
+        self.is_busy, self.may_go_on = threading.Event(), threading.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/busy" and self.server is not None:
             self.server.should_exit = True
             self.is_busy.set()
-            time.sleep(_BUSY_S)  # noqa: ASYNC251  (it is to block the event loop)
+            self.may_go_on.wait(PATIENCE_S)  # blocks the event loop
         headers = [(b"content-length", b"2")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"ok"})
+
+
+class SleepsUntil:
+    """asyncio, but for sleeps that also wait until *event* is set."""
+
+    def __init__(self, event: threading.Event) -> None:
+        self._event = event
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, delay: float) -> None:
+        while not self._event.is_set():  # noqa: ASYNC110  (another thread's event)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(delay)
 
 
 @contextmanager
@@ -48,32 +64,45 @@ def running(app: Busy, loop: str) -> Iterator[int]:
             yield port
         finally:
             server.should_exit = True
-            thread.join(10)
+            thread.join(PATIENCE_S)
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("sends_first", [True, False], ids=["sent", "on_its_way"])
-def test_queued_connections_are_answered_at_the_end(loop: str, sends_first: bool) -> None:
+def test_queued_connections_are_answered_at_the_end(
+    loop: str, sends_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their requests have come, or are still on their way, when the server stops listening."""
     pytest.importorskip("uvloop") if loop == "uvloop" else None
-    app = Busy()
+    app, all_sent = Busy(), threading.Event()
+    monkeypatch.setattr(draining, "asyncio", SleepsUntil(all_sent))
     with running(app, loop) as port:
 
         def connected(request: bytes) -> socket.socket:
-            client = socket.create_connection(("127.0.0.1", port), timeout=10)
+            client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
             client.sendall(request)
             return client
 
         busy = connected(REQUEST.replace(b"/", b"/busy", 1))
-        assert app.is_busy.wait(10)
+        assert app.is_busy.wait(PATIENCE_S)
         queued = [connected(REQUEST if sends_first else REQUEST[:20]) for _ in range(20)]
+        app.may_go_on.set()
         if not sends_first:
-            time.sleep(_BUSY_S)
+            wait_until(lambda: not is_listening(port))
             for client in queued:
                 client.sendall(REQUEST[20:])
+        all_sent.set()
         answers = [_read(client) for client in (busy, *queued)]
 
     assert [answer[:15] for answer in answers] == [b"HTTP/1.1 200 OK"] * 21
+
+
+def is_listening(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _read(client: socket.socket) -> bytes:

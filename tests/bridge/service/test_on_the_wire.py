@@ -91,9 +91,9 @@ def test_a_stream_asks_proxies_to_pass_it_on_as_it_comes(
 def test_a_client_that_goes_away_cancels_the_upstream(
     upstream: Loopback, stream: bool, begun: bool
 ) -> None:
-    """Within a second: before the first event and after it, streamed and whole."""
+    """Before the first event and after it, streamed and whole."""
     first: list[bytes | float] = [chat_chunk(delta={"content": "Hel"})] if begun else []
-    upstream.handler = lambda _: streamed([*first, 30.0, DONE])
+    upstream.handler = lambda _: streamed([*first, 600.0, DONE])
     with listening(settings_for(upstream.url)) as url:
         host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=10)
@@ -105,14 +105,12 @@ def test_a_client_that_goes_away_cancels_the_upstream(
         )
         if stream and begun:
             assert connection.getresponse().readline().startswith(b"event: response.created")
-        wait_until(lambda: bool(upstream.received), 5)
+        wait_until(lambda: bool(upstream.received))
         time.sleep(0.1)
-        left = time.monotonic()
         connection.sock.shutdown(socket.SHUT_RDWR)
         connection.close()
 
-        wait_until(lambda: bool(upstream.disconnects), 5)
-        assert upstream.disconnects[0] - left < 1.0
+        wait_until(lambda: bool(upstream.disconnects))
 
 
 def test_many_that_leave_free_their_places(upstream: Loopback) -> None:
@@ -130,7 +128,7 @@ def test_many_that_leave_free_their_places(upstream: Loopback) -> None:
                     body = {**ASK, "input": "stay", "stream": True}
                     request = client.build_request("POST", f"{url}/responses", json=body)
                     assert client.send(request, stream=True).status_code == 200
-            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url))
 
         assert post(url, ASK).status_code == 200
 
@@ -151,7 +149,7 @@ def test_a_response_that_ended_leaves_no_reference_cycles(
         def ask() -> None:
             answer = httpx.post(f"{url}/{path}", json={**body, "stream": stream})
             assert answer.status_code == 200
-            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url))
 
         assert not in_cycles(ask)
 
@@ -179,7 +177,7 @@ def test_a_stream_whose_client_is_gone_leaves_no_reference_cycles(
             if reads:
                 answer.close()
                 client.close()
-            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url))
             answer.close()
             client.close()
 
@@ -220,17 +218,15 @@ def test_a_failure_after_the_first_comment_is_a_failed_response(upstream: Loopba
 def test_an_upstream_that_stalls_is_given_up(upstream: Loopback) -> None:
     """Its keep-alives do not count; the stream ends as failed."""
     upstream.handler = lambda _: streamed(
-        [chat_chunk(delta={"content": "x"}), *([b": ping\n\n", 0.05] * 40)]
+        [chat_chunk(delta={"content": "x"}), *([b": ping\n\n", 0.05] * 1000)]
     )
     settings = evolve(settings_for(upstream.url), limits=Limits(idle_s=0.3))
     with listening(settings) as url:
-        started = time.monotonic()
         answer = post(url, {**ASK, "stream": True})
 
     last = events_of(answer.content)[-1]
     assert last["type"] == "response.failed"
     assert "idle" in last["response"]["error"]["message"]
-    assert time.monotonic() - started < 2
 
 
 # -- Breaking off

@@ -38,6 +38,7 @@ from llmcore.schema.errors import (
 from llmcore.schema.request import request
 from tests.support.servers.github_loopback import Github, answer, github
 from tests.support.servers.loopback import Answer, sse
+from tests.support.waiting import PATIENCE_S
 from tests.support.wire.anthropic import message, stream_of, text
 
 pytestmark = pytest.mark.anyio
@@ -465,10 +466,10 @@ async def test_a_time_limit_holds_while_a_token_is_fetched(
 ) -> None:
     """The thread that fetches it is left behind."""
     write_login(environ, stored(stand_in))
-    stand_in.exchange = evolve(answer({}), script=[3.0], length=None)
+    stand_in.exchange = evolve(answer({}), script=[600.0], length=None)
     async with Client(environ=environ, timeouts=Timeouts(total=0.2)) as client:
         model = GithubCopilot.configure().model("gpt-4.1")
-        with anyio.fail_after(2):
+        with anyio.fail_after(PATIENCE_S):
             error = (await client.generate(request(model=model, prompt="Hi"))).failure()
 
     assert isinstance(error, RequestTimeoutError)

@@ -59,7 +59,7 @@ from tests.support.servers.tls_loopback import (
     serve_http2,
     serve_tls,
 )
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -242,7 +242,7 @@ async def test_a_proxy_that_stays_silent_is_a_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         options = HttpOptions(proxy=f"http://127.0.0.1:{deaf.getsockname()[1]}")
         async with Client(http=options, timeouts=Timeouts(connect=0.2)) as client:
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE_S):
                 wanted = request(model=model_at("https://provider.invalid"), prompt="Hi")
                 error = (await client.generate(wanted)).failure()
 
@@ -289,7 +289,7 @@ async def test_closing_a_stream_of_http2_from_another_task(
     options = HttpOptions(http2=True, ca_file=str(authority.file))
     async with Client(http=options) as client:
         stream = client.stream(request(model=model_at(http2_server.url), prompt="stay"))
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as group:
 
                 async def read() -> None:
@@ -382,9 +382,9 @@ async def test_a_connection_that_the_server_closed_while_idle_is_not_used(server
     server.handler = lambda _: Answer([data], headers=closing, length=len(data), cut=True)
     async with Client() as client:
         asked = request(model=model_at(server.url), prompt="Hi")
-        for _ in range(3):
+        for number in range(3):
             assert (await client.generate(asked)).unwrap().text == "Hello"
-            time.sleep(0.1)  # noqa: ASYNC251  (as a program does that it should not)
+            wait_until(lambda: server.closed > number)  # noqa: B023  (called at once)
 
     assert server.connections == 3
 

@@ -29,7 +29,7 @@ from tests.support.servers.loopback import (
 )
 from tests.support.servers.raw_http import Raw, raw, response
 from tests.support.servers.tls_loopback import Authority, new_authority
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.anyio
 
@@ -183,7 +183,7 @@ class Early(Raw):
         if connection is not self.connections[0]:
             return Raw._read(connection)
         if self.requests:
-            threading.Event().wait(5)
+            threading.Event().wait(600)
             return False
         data = b""
         while b"\r\n\r\n" not in data:
@@ -203,7 +203,7 @@ async def test_a_connection_is_not_used_again_while_it_holds_a_part_of_the_reque
         async with Client() as client:
             for prompt, text in (("x" * 900_000, "first"), ("Hi", "second")):
                 asked = request(model=model_at(server.url), prompt=prompt)
-                with anyio.fail_after(4):
+                with anyio.fail_after(PATIENCE_S):
                     assert (await client.generate(asked)).unwrap().text == text
     finally:
         server.socket.close()

@@ -8,6 +8,7 @@ import anyio.lowlevel
 import pytest
 
 from llmcore.client.middleware.serial import SerialExecutor, Waiter
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -53,11 +54,11 @@ async def test_a_response_comes_back_also_from_another_thread() -> None:
 
     def slow() -> None:
         inside.set()
-        leave.wait(5)
+        leave.wait(PATIENCE_S)
 
     thread = threading.Thread(target=lambda: serial.run(slow))
     thread.start()
-    inside.wait(5)
+    inside.wait(PATIENCE_S)
     answers: list[int] = []
     async with anyio.create_task_group() as tasks:
 
@@ -73,17 +74,17 @@ async def test_a_response_comes_back_also_from_another_thread() -> None:
 
 
 async def test_other_tasks_run_while_a_call_waits_for_another_thread() -> None:
-    """One of them is what lets the other thread finish; without it, the wait ends after 5 s."""
+    """One of them is what lets the other thread finish; without it, the wait ends by its limit."""
     serial, inside, leave = SerialExecutor(), threading.Event(), threading.Event()
     in_time: list[bool] = []
 
     def slow() -> None:
         inside.set()
-        in_time.append(leave.wait(5))
+        in_time.append(leave.wait(PATIENCE_S))
 
     thread = threading.Thread(target=serial.run, args=(slow,))
     thread.start()
-    inside.wait(5)
+    inside.wait(PATIENCE_S)
     async with anyio.create_task_group() as tasks:
 
         async def let_it_finish() -> None:
@@ -102,7 +103,7 @@ async def test_another_thread_can_wake_a_task() -> None:
     waiter = Waiter()
     thread = threading.Thread(target=waiter.wake)
     thread.start()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         await waiter.wait()
     thread.join()
 

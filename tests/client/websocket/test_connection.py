@@ -34,7 +34,7 @@ from tests.support.servers.socket_server import (
     sockets,
 )
 from tests.support.servers.tls_loopback import new_authority, proxy
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 from tests.support.wire.responses import message
 
 pytestmark = pytest.mark.anyio
@@ -115,7 +115,7 @@ async def test_pings_are_answered_while_reading() -> None:
     """A server that pings to see whether we live sees it."""
     with sockets(acts("a", Ping(), 0.1, "b")) as server:
         await received(server, 2)
-        assert server.pongs[0].wait(2)
+        assert server.pongs[0].wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize("compression", [True, False])
@@ -181,20 +181,23 @@ async def test_messages_before_a_ping_that_cannot_be_answered_are_returned() -> 
 
 async def test_empty_fragments_without_end_take_no_memory() -> None:
     """They add nothing to the message."""
-    frames = b"\x01\x01a" + b"\x00\x00" * 20_000
+    frames = b"\x01\x01a" + b"\x00\x00" * 10_000
     with sockets(acts(Raw(frames), Ping())) as server:
         connection = await opened(server)
         await connection.send(b"{}")
         tracemalloc.start()
-        async with anyio.create_task_group() as group:
-            group.start_soon(connection.receive)
-            assert await until(lambda: bool(server.pongs) and server.pongs[0].is_set(), 10)
-            held, _ = tracemalloc.get_traced_memory()
-            group.cancel_scope.cancel()
-        tracemalloc.stop()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(connection.receive)
+                was_read = await until(lambda: bool(server.pongs) and server.pongs[0].is_set())
+                held, _ = tracemalloc.get_traced_memory()
+                group.cancel_scope.cancel()
+        finally:
+            tracemalloc.stop()
         await connection.aclose()
 
-    assert held < 100_000
+    assert was_read
+    assert held < 60_000
 
 
 # -- ends

@@ -49,6 +49,7 @@ from tests.support.servers.socket_server import (
     says,
     sockets,
 )
+from tests.support.waiting import PATIENCE_S, until
 from tests.support.wire.responses import document, events_of, function_call, message, reasoning
 
 pytestmark = pytest.mark.anyio
@@ -652,7 +653,8 @@ async def test_a_socket_that_the_server_closed_meanwhile_is_noticed(
         asked = ask(server)
         async with Client() as client:
             said = await answered(client, asked)
-            await anyio.sleep(0.15)
+            assert await until(lambda: server.acted >= 1)
+            await anyio.sleep(0.05)
             again = await answered(client, after(asked, said, Message.user("More")))
 
     assert again.text == "Fine."
@@ -670,8 +672,8 @@ async def test_pings_are_answered_between_turns() -> None:
         asked = ask(server)
         async with Client() as client:
             said = await answered(client, asked)
-            await anyio.sleep(0.1)
-            assert await anyio.to_thread.run_sync(server.pongs[0].wait, 5)
+            assert await until(lambda: bool(server.pongs))
+            assert await anyio.to_thread.run_sync(server.pongs[0].wait, PATIENCE_S)
             await answered(client, after(asked, said, Message.user("More")))
 
     assert server.connections == [0, 0]
@@ -689,7 +691,7 @@ async def test_messages_between_responses_are_discarded() -> None:
         asked = ask(server)
         async with Client() as client:
             said = await answered(client, asked)
-            await anyio.sleep(0.1)
+            assert await until(lambda: server.acted >= 1)
             again = await answered(client, after(asked, said, Message.user("More")))
 
     assert again.text == "Fine."

@@ -11,6 +11,8 @@ from typing import Any
 import uvicorn
 import uvicorn.server
 
+from tests.support.waiting import PATIENCE_S
+
 _TICK_S = 0.01
 
 
@@ -39,14 +41,14 @@ def serving(config: uvicorn.Config, sockets: Sequence[socket.socket] = ()) -> It
     thread = threading.Thread(target=server.run, kwargs={"sockets": given}, daemon=True)
     thread.start()
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while not server.started and thread.is_alive() and time.monotonic() < deadline:
             time.sleep(0.002)
         assert server.started
         yield
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE_S)
         for one in sockets:
             one.close()
     assert not thread.is_alive()

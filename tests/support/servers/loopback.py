@@ -48,13 +48,17 @@ Handler = Callable[[Received], Answer]
 
 
 class Loopback:
-    """Serves on 127.0.0.1 in threads; keeps what it received and counts broken connections."""
+    """Serves on 127.0.0.1 in threads; keeps what it received and counts broken connections.
+
+    `closed` counts those that it has closed, or whose client has.
+    """
 
     def __init__(self, handler: Handler) -> None:
         self.handler = handler
         self.received: list[Received] = []
         self.disconnects: list[float] = []
         self.connections = 0
+        self.closed = 0
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self._closing = False
         self._threads: list[threading.Thread] = []
@@ -81,14 +85,18 @@ class Loopback:
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
-            buffer = b""
-            while True:
-                request, buffer = _read_request(connection, buffer)
-                if request is None:
-                    return
-                self.received.append(request)
-                if not self._answer(connection, self.handler(request)):
-                    return
+            self._serve_requests(connection)
+        self.closed += 1
+
+    def _serve_requests(self, connection: socket.socket) -> None:
+        buffer = b""
+        while True:
+            request, buffer = _read_request(connection, buffer)
+            if request is None:
+                return
+            self.received.append(request)
+            if not self._answer(connection, self.handler(request)):
+                return
 
     def _answer(self, connection: socket.socket, answer: Answer) -> bool:
         headers = dict(answer.headers)

@@ -5,6 +5,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from secrets import token_hex
 from typing import Any
 
@@ -24,19 +25,26 @@ from starlette.responses import JSONResponse
 
 from tests.support.servers.asgi import serving
 from tests.support.servers.mcp_program import made_server
+from tests.support.waiting import PATIENCE_S
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nothing listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    """Return a port of 127.0.0.1 that is free now; others may take it."""
+    with port_of_nobody() as port:
         return port
 
 
+@contextmanager
+def port_of_nobody() -> Iterator[int]:
+    """Yield a port of 127.0.0.1 that nothing listens on, and nothing can, until the block ends."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
 async def until(happened: Callable[[], bool]) -> None:
-    """Wait until *happened* returns True; fail after five seconds."""
-    with anyio.fail_after(5):
+    """Wait until *happened* returns True; fail where it does not."""
+    with anyio.fail_after(PATIENCE_S):
         while not happened():  # noqa: ASYNC110  (another library's state)
             await anyio.sleep(0.01)
 
@@ -77,13 +85,18 @@ class Watched:
 
 
 @contextmanager
-def serving_on(port: int, make_app: Callable[[], Any]) -> Iterator[str]:
-    """Serve an ASGI application on *port* from a thread, in which it is made; yield its URL."""
-    config = uvicorn.Config(
-        make_app, factory=True, port=port, log_level="critical", timeout_graceful_shutdown=1
-    )
-    with serving(config):
-        yield f"http://127.0.0.1:{port}"
+def serving_app(make_app: Callable[[str], Any]) -> Iterator[str]:
+    """Serve an ASGI application from a thread, in which it is made for its URL; yield that."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        config = uvicorn.Config(
+            partial(make_app, url),
+            factory=True,
+            log_level="critical",
+            timeout_graceful_shutdown=1,
+        )
+        with serving(config, [listener]):
+            yield url
 
 
 @contextmanager
@@ -91,11 +104,11 @@ def http_server(*, legacy: bool = False, **options: Any) -> Iterator[tuple[str, 
     """Serve the test server; yield the URL of its endpoint, and its requests."""
     watched = Watched(legacy=legacy)
 
-    def make_app() -> Watched:
+    def make_app(_url: str) -> Watched:
         watched.app = made_server().streamable_http_app(**options)
         return watched
 
-    with serving_on(free_port(), make_app) as url:
+    with serving_app(make_app) as url:
         yield f"{url}/mcp", watched
 
 
@@ -181,23 +194,21 @@ class Authorization:
 @contextmanager
 def protected_server() -> Iterator[tuple[str, Authorization]]:
     """Serve the test server behind an authorization server on the same port."""
-    port = free_port()
-    root = f"http://127.0.0.1:{port}"
     authorization = Authorization()
-    settings = AuthSettings.model_validate(
-        {
-            "issuer_url": root,
-            "resource_server_url": f"{root}/mcp",
-            "client_registration_options": ClientRegistrationOptions(enabled=True),
-            "validate_token_resource": True,
-        }
-    )
 
-    def make_app() -> Any:
+    def make_app(root: str) -> Any:
+        settings = AuthSettings.model_validate(
+            {
+                "issuer_url": root,
+                "resource_server_url": f"{root}/mcp",
+                "client_registration_options": ClientRegistrationOptions(enabled=True),
+                "validate_token_resource": True,
+            }
+        )
         made = made_server(auth_server_provider=authorization, auth=settings)
         return made.streamable_http_app()
 
-    with serving_on(port, make_app) as url:
+    with serving_app(make_app) as url:
         yield f"{url}/mcp", authorization
 
 
@@ -214,19 +225,9 @@ class _Issued:
 @contextmanager
 def program_server(client_id: str, secret: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Serve the test server for programs that log in by a secret; yield its URL and the logins."""
-    port = free_port()
-    root = f"http://127.0.0.1:{port}"
     issued = _Issued()
     asked: list[dict[str, str]] = []
     expected = "Basic " + b64encode(f"{client_id}:{secret}".encode()).decode()
-    metadata = {
-        "issuer": root,
-        "authorization_endpoint": f"{root}/authorize",
-        "token_endpoint": f"{root}/token",
-        "response_types_supported": ["code"],
-        "grant_types_supported": ["client_credentials"],
-        "token_endpoint_auth_methods_supported": ["client_secret_basic"],
-    }
 
     async def token(request: Request) -> JSONResponse:
         if request.headers.get("authorization") != expected:
@@ -239,22 +240,30 @@ def program_server(client_id: str, secret: str) -> Iterator[tuple[str, list[dict
         )
         return JSONResponse({"access_token": made, "token_type": "Bearer", "expires_in": 3600})
 
-    async def described(_request: Request) -> JSONResponse:
-        return JSONResponse(metadata)
+    def make_app(root: str) -> Any:
+        async def described(_request: Request) -> JSONResponse:
+            return JSONResponse(
+                {
+                    "issuer": root,
+                    "authorization_endpoint": f"{root}/authorize",
+                    "token_endpoint": f"{root}/token",
+                    "response_types_supported": ["code"],
+                    "grant_types_supported": ["client_credentials"],
+                    "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+                }
+            )
 
-    settings = AuthSettings.model_validate(
-        {
-            "issuer_url": root,
-            "resource_server_url": f"{root}/mcp",
-            "validate_token_resource": True,
-        }
-    )
-
-    def make_app() -> Any:
+        settings = AuthSettings.model_validate(
+            {
+                "issuer_url": root,
+                "resource_server_url": f"{root}/mcp",
+                "validate_token_resource": True,
+            }
+        )
         app = made_server(token_verifier=issued, auth=settings).streamable_http_app()
         app.add_route("/token", token, methods=["POST"])
         app.add_route("/.well-known/oauth-authorization-server", described)
         return app
 
-    with serving_on(port, make_app) as url:
+    with serving_app(make_app) as url:
         yield f"{url}/mcp", asked

@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
+from tests.support.waiting import wait_until
 from tests.support.wire.responses import events_of, message
 
 Native = dict[str, Any]
@@ -103,6 +104,8 @@ class SocketServer:
     """Each ping, set when it was answered."""
     most: int = 0
     """How many requests were being answered at once, at most."""
+    acted: int = 0
+    """How many requests were answered, but for closing the connection."""
     _running: int = 0
     _responses: int = 0
     _lock: threading.Lock = field(factory=threading.Lock)
@@ -124,10 +127,7 @@ class SocketServer:
 
     def wait_closed(self, count: int) -> None:
         """Wait until so many connections have ended."""
-        deadline = time.monotonic() + 5
-        while len(self.closed) < count and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(self.closed) >= count, self.closed
+        wait_until(lambda: len(self.closed) >= count)
 
     def handle(self, connection: ServerConnection) -> None:
         """Serve one connection."""
@@ -161,6 +161,7 @@ class SocketServer:
                 else:
                     actions = self.answers(asked, response_id)
                 last = self._act(connection, actions)
+                self.acted += 1
             finally:
                 with self._lock:
                     self._running -= 1
@@ -172,8 +173,10 @@ class SocketServer:
                 case int() | float():
                     time.sleep(action)
                 case Close(code, reason):
+                    self.acted += 1
                     connection.close(code, reason)
                 case Cut():
+                    self.acted += 1
                     connection.socket.close()
                 case Ping():
                     self.pongs.append(connection.ping())
