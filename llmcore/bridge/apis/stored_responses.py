@@ -68,7 +68,7 @@ class StoredResponses:
         record = await self._service.from_store(self._service.store.get(response_id))
         if record is None or record.owner != owner:
             return None
-        return await self._service.from_store(self._service.background.lifecycle.current(record))
+        return await self._service.from_store(self._service.background.current(record))
 
     def replay(self, record: Record, after: int) -> SentResponse:
         """Return the events of a background response that follow the one with number *after*."""

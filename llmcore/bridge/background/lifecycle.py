@@ -9,13 +9,16 @@ end counts. That of an ended response is its final record, until that is written
 a process that is killed in between leaves nothing that another one could not complete.
 
 A second value is the lease of the process that makes the response. It is written every
-`BEAT_S` seconds and lasts `LEASE_S`; without it the response has failed. Its value is the number of
-the oldest piece of events that is kept.
+`BEAT_S` seconds and lasts `LEASE_S`. Without it the response has failed, unless it is written again
+within `_GRACE_S`: a lease is also gone where the clock of the store was set on, the machine slept
+or the store was away for a while. Its value is the number of the oldest piece of events that is
+kept.
 """
 
 import zlib
 from typing import Any, Final
 
+import anyio
 from attrs import asdict, evolve
 
 from llmcore.bridge.background.event_log import EVENTS_TTL_S, EventLog, forget_events
@@ -27,6 +30,8 @@ from llmcore.schema import json
 BEAT_S: Final = 5.0
 LEASE_S: Final = 30.0
 """Several times `BEAT_S`, for a store that was away for a moment and a process that was busy."""
+_GRACE_S: Final = BEAT_S + 1.0
+_LOOK_S: Final = 1.0
 
 _QUEUED: Final = b"queued"
 _RUNNING: Final = b"running"
@@ -90,8 +95,11 @@ class Lifecycle:
         """Note where the events of an ended response begin, as long as they are kept."""
         await self._store.keep(_life(response_id), b"%d" % log.first_piece, EVENTS_TTL_S)
 
-    async def current(self, record: Record) -> Record:
-        """Return *record*, which may be unfinished, as it is by now."""
+    async def current(self, record: Record, *, is_made_here: bool = False) -> Record:
+        """Return *record*, which may be unfinished, as it is by now.
+
+        One that *is_made_here*, by this process, needs no lease.
+        """
         if is_finished(record):
             return record
         state = await self._store.value(_state(record.id))
@@ -104,9 +112,18 @@ class Lifecycle:
             return lost
         if state not in _STATUSES:
             return await self._written(_unpacked(state))
-        if await self._store.value(_life(record.id)) is None:
+        if not is_made_here and not await self._has_lease(record.id):
             return await self.end(failed(record, _LOST))
         return evolve(record, response={**record.response, "status": _STATUSES[state]})
+
+    async def _has_lease(self, response_id: str) -> bool:
+        """Return whether the response has a lease, or gets one again."""
+        deadline = anyio.current_time() + _GRACE_S
+        while await self._store.value(_life(response_id)) is None:
+            if anyio.current_time() >= deadline:
+                return False
+            await anyio.sleep(_LOOK_S)
+        return True
 
     async def first_piece(self, response_id: str) -> int:
         """Return the number of the oldest piece of events that is kept, if there is any."""

@@ -120,7 +120,7 @@ class ReplayRun:
             return lines or ()
         if (found := await self._from_store()) is not None:
             return found
-        record = await self._responses.lifecycle.current(self._record)
+        record = await self._responses.current(self._record)
         if not is_finished(record):
             await anyio.sleep(_POLL_S)
             return ()

@@ -102,9 +102,13 @@ class BackgroundResponses:
             raise
         response.task = LoopTask(lambda: self._make(response))
 
+    async def current(self, record: Record) -> Record:
+        """Return *record*, which may be unfinished, as it is by now."""
+        return await self.lifecycle.current(record, is_made_here=record.id in self._local)
+
     async def cancel(self, record: Record) -> Record:
         """Cancel a response, whichever process makes it; return how it ended."""
-        record = await self.lifecycle.current(record)
+        record = await self.current(record)
         if is_finished(record):
             return record
         record = await self.lifecycle.end(cancelled(record))

@@ -49,7 +49,7 @@ from tests.support.servers.loopback import (
 from tests.support.servers.pooled_gateway import BOTH, fails, pooled_gateway, says
 from tests.support.servers.postgres_servers import running_postgres
 from tests.support.servers.redis_servers import running_redis
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 RECORD = Record(
     id="resp_1",
@@ -68,6 +68,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responses, "_FLUSH_S", 0.02)
     monkeypatch.setattr(responses, "BEAT_S", 0.05)
     monkeypatch.setattr(responses, "_STORE_RETRY_S", 0.02)
+    monkeypatch.setattr(lifecycle, "_LOOK_S", 0.02)
 
 
 def post(url: str, **changes: Any) -> Any:
@@ -473,9 +474,10 @@ def test_a_stream_is_read_through_another_gateway(
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sqlite", "redis", "postgres"])
 def test_the_response_of_a_worker_that_was_killed_has_failed(
-    upstream: Loopback, tmp_path: Path, backend: str
+    upstream: Loopback, tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within the time of its lease, for every gateway; a stream of it ends with the failure."""
+    monkeypatch.setattr(lifecycle, "_GRACE_S", 0.2)
     upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "Hel"}), 60.0, DONE])
     with ExitStack() as stack:
         named = {"OPENROUTER_API_KEY": UPSTREAM_KEY, "OPENROUTER_BASE_URL": f"{upstream.url}/v1"}
@@ -512,6 +514,31 @@ def test_the_response_of_a_worker_that_was_killed_has_failed(
     assert events[-1]["response"] == found == cancelled
 
 
+@pytest.mark.parametrize(("reader", "beat_s"), [(0, 600.0), (1, 0.5)], ids=["here", "elsewhere"])
+def test_a_response_whose_lease_is_gone_goes_on_where_its_process_does(
+    upstream: Loopback,
+    two_gateways: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: int,
+    beat_s: float,
+) -> None:
+    """As after the clock of the store was set on: other processes wait for its next beat."""
+    monkeypatch.setattr(responses, "BEAT_S", beat_s)
+    monkeypatch.setattr(lifecycle, "_GRACE_S", PATIENCE_S)
+    release = threading.Event()
+    upstream.handler = lambda _: streamed(held(release, chat_stream(["Hel", "lo"])))
+    name = post(two_gateways[0]).json()["id"]
+    wait_until(lambda: bool(upstream.received))
+    _end_lease(sqlite_state(tmp_path), name)
+    meanwhile = got(two_gateways[reader], name)
+    release.set()
+    done = ended(two_gateways[0], name)
+
+    assert meanwhile["status"] == "in_progress"
+    assert (done["status"], text_of(done)) == ("completed", "Hello")
+
+
 def _end_lease(state: StateSettings, name: str) -> None:
     """Let the time of a lease pass, which would take half a minute."""
 
@@ -531,18 +558,22 @@ def test_the_lease_lasts_less_than_a_minute_and_longer_than_some_beats() -> None
 @pytest.mark.slow
 def test_answers_come_to_their_end_on_a_stop(upstream: Loopback, tmp_path: Path) -> None:
     """Those that need longer than the patience have failed, for the next process."""
-    scripts = {"short": chat_stream(["a", "b"], pause=0.3), "long": [60.0, DONE]}
-    upstream.handler = lambda r: streamed(scripts["short" if b"short" in r.body else "long"])
+    release = threading.Event()
+    upstream.handler = lambda r: streamed(
+        held(release, chat_stream(["a", "b"])) if b"short" in r.body else [600.0, DONE]
+    )
     named = {
         "OPENROUTER_API_KEY": UPSTREAM_KEY,
         "OPENROUTER_BASE_URL": f"{upstream.url}/v1",
-        "OPENBRIDGE_SHUTDOWN_SECONDS": "2",
+        "OPENBRIDGE_SHUTDOWN_SECONDS": "4",
     }
     with gateway(tmp_path, **named) as first:
         names = [post(first.url, input=text).json()["id"] for text in ("short", "long")]
         wait_until(lambda: len(upstream.received) == 2)
         first.process.send_signal(signal.SIGTERM)
-        first.process.wait(20)
+        wait_until(lambda: "Shutting down" in [line["event"] for line in first.lines])
+        release.set()
+        first.process.wait(60)
     with gateway(tmp_path, **named) as second:
         found = [got(second.url, name) for name in names]
 
