@@ -10,7 +10,7 @@
 No key has a time to live: a Redis that is full would delete meters, and so forget what was used.
 
 A meter that was changed more than a minute from now was changed before the server's clock was set
-back; what drains has drained since.
+back; what drains has drained since. So was a lease that lasts too long: it ends as a new one does.
 
 Numbers of scripts are doubles, which hold every integer up to 2**53: nine million dollars in
 nano-dollars.
@@ -103,6 +103,9 @@ end
 return 1
 """
 _RENEW: Final = """
+for _, worker in ipairs(redis.call('ZRANGEBYSCORE', P .. 'workers', now + ARGV[3] + 60, '+inf')) do
+  redis.call('ZADD', P .. 'workers', now + ARGV[3], worker)
+end
 redis.call('ZADD', P .. 'workers', now + ARGV[3], ARGV[2])
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', P .. 'workers', '-inf', now)) do
   local holds = P .. 'holds:' .. worker

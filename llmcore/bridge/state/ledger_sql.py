@@ -27,6 +27,9 @@ PAGE: Final = 2000
 _FORGOTTEN: Final = 500
 _UNBOUNDED: Final = 1e300
 _CONNECT_S: Final = 3.0
+_CLOCKS_S: Final = 60.0
+"""By more than this, clocks of machines do not differ: a later time is from before a clock was set
+back."""
 
 TABLES: Final = """
 create table if not exists openbridge_keys (name text primary key, value bytea not null);
@@ -92,8 +95,10 @@ from t where name = ?
 """,
     "t.at",
 )
+_TOO_LONG = "update openbridge_workers set lease_end = ? where lease_end > ?"
+"""Leases of before the clock was set back end as new ones do."""
 _DEAD = """
-delete from openbridge_holds where made <= ?
+delete from openbridge_holds where (made <= ? or made > ?)
     and worker not in (select name from openbridge_workers where lease_end > ?)
 returning meter, amount
 """
@@ -230,8 +235,9 @@ class SqlLedger:
     def _renew(self, execute: Execute, worker: str, lease_s: float) -> None:
         now = self.now(execute)
         execute(_WORKER, (worker, now + lease_s))
+        execute(_TOO_LONG, (now + lease_s, now + lease_s + _CLOCKS_S))
         changes: defaultdict[str, float] = defaultdict(float)
-        for meter, amount in execute(_DEAD, (now - lease_s, now)):
+        for meter, amount in execute(_DEAD, (now - lease_s, now + _CLOCKS_S, now)):
             changes[meter] += amount
         for name in sorted(changes):
             execute(_GIVE_BACK, (now, changes[name], name))

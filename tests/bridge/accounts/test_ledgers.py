@@ -248,6 +248,22 @@ def test_reservations_of_a_dead_worker_are_given_back(opening: Opening, clock: C
     assert alive.levels([BUDGET]) == [20]
 
 
+def test_a_dead_worker_is_given_up_in_time_after_the_clock_was_set_back(
+    opening: Opening, clock: Clock
+) -> None:
+    """Not once the clock is where it was again."""
+    dead, alive = opening(), opening()
+    clock.now += 3600
+    dead.renew("dead", 30.0)
+    assert dead.reserve("of-dead", "dead", [Increment(BUDGET, 50)]) is None
+    clock.now -= 3600
+    for _ in range(4):
+        alive.renew("alive", 30.0)
+        clock.now += 20
+
+    assert alive.levels([BUDGET]) == [0]
+
+
 def test_a_worker_that_was_given_up_still_settles_what_it_used(
     opening: Opening, clock: Clock
 ) -> None:
