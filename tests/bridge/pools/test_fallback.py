@@ -248,19 +248,14 @@ def test_another_try_of_the_same_target_is_a_retry_and_no_fallback() -> None:
 
 def test_all_tries_share_one_deadline() -> None:
     """The second gets what the first has left."""
-    slow = lambda _: streamed([2.0, chat_chunk(delta={"content": "late"})])  # noqa: E731
-    settings = (
-        "[limits]\ntotal_seconds = 0.6\nfirst_event_seconds = 0.3\n"
-        "[routing]\nretry_timeouts = true\nretries = 9\n"
-    )
-    with pooled_gateway(BOTH, settings=settings, a=slow, b=slow) as scene:
-        started = time.monotonic()
+    slow = lambda _: streamed([600.0, chat_chunk(delta={"content": "late"})])  # noqa: E731
+    own = {"a": "key = 'k'\nfirst_event_seconds = 0.1"}
+    settings = "[limits]\ntotal_seconds = 2.0\n[routing]\nretry_timeouts = true\nretries = 9\n"
+    with pooled_gateway(BOTH, settings=settings, own=own, a=slow, b=slow) as scene:
         answer = scene.ask(stream=True)
-        took = time.monotonic() - started
 
     assert answer.status_code == 504
     assert scene.counts == {"a": 1, "b": 1}
-    assert took < 1.9, "neither upstream was waited for"
 
 
 @pytest.mark.parametrize("configured", [True, False])
