@@ -14,7 +14,7 @@ from llmcore.bridge.http import draining
 from llmcore.bridge.http.asgi import Receive, Scope, Send
 from llmcore.bridge.http.draining import DrainingServer
 from llmcore.bridge.http.server import listening
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import PATIENCE_S
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 
@@ -37,15 +37,17 @@ class Busy:
 
 
 class SleepsUntil:
-    """asyncio, but for sleeps that also wait until *event* is set."""
+    """asyncio, but for sleeps, of which the first has `begun`, that also wait for *event*."""
 
     def __init__(self, event: threading.Event) -> None:
         self._event = event
+        self.begun = threading.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
 
     async def sleep(self, delay: float) -> None:
+        self.begun.set()
         while not self._event.is_set():  # noqa: ASYNC110  (another thread's event)
             await asyncio.sleep(0.01)
         await asyncio.sleep(delay)
@@ -75,7 +77,8 @@ def test_queued_connections_are_answered_at_the_end(
     """Their requests have come, or are still on their way, when the server stops listening."""
     pytest.importorskip("uvloop") if loop == "uvloop" else None
     app, all_sent = Busy(), threading.Event()
-    monkeypatch.setattr(draining, "asyncio", SleepsUntil(all_sent))
+    loops = SleepsUntil(all_sent)
+    monkeypatch.setattr(draining, "asyncio", loops)
     with running(app, loop) as port:
 
         def connected(request: bytes) -> socket.socket:
@@ -88,21 +91,13 @@ def test_queued_connections_are_answered_at_the_end(
         queued = [connected(REQUEST if sends_first else REQUEST[:20]) for _ in range(20)]
         app.may_go_on.set()
         if not sends_first:
-            wait_until(lambda: not is_listening(port))
+            assert loops.begun.wait(PATIENCE_S)  # it does not listen any more
             for client in queued:
                 client.sendall(REQUEST[20:])
         all_sent.set()
         answers = [_read(client) for client in (busy, *queued)]
 
     assert [answer[:15] for answer in answers] == [b"HTTP/1.1 200 OK"] * 21
-
-
-def is_listening(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S).close()
-    except OSError:
-        return False
-    return True
 
 
 def _read(client: socket.socket) -> bytes:
