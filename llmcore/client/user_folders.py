@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from attrs import evolve
 
@@ -18,13 +19,13 @@ from llmcore.schema.frozen import frozen
 _NAME = "llmcore"
 
 
-@frozen(kw_only=True)
+@frozen
 class _Kind:
     """A kind of folder and its location on each platform."""
 
     what: str
-    own_variable: str
-    """Names the folder itself, or what is in it."""
+    variable: str
+    """Names the folder itself, or is named in the error of a user without a home directory."""
     xdg_variable: str
     unix: str
     mac: str
@@ -33,35 +34,17 @@ class _Kind:
     windows_folder: str
 
 
-_CACHE = _Kind(
-    what="a cache",
-    own_variable="LLMCORE_CACHE_DIR",
-    xdg_variable="XDG_CACHE_HOME",
-    unix=".cache",
-    mac="Library/Caches",
-    windows_variable="LOCALAPPDATA",
-    windows="AppData/Local",
-    windows_folder="llmcore/Cache",
+_CACHE: Final = _Kind(
+    *("a cache", "LLMCORE_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "Library/Caches"),
+    *("LOCALAPPDATA", "AppData/Local", "llmcore/Cache"),
 )
-_CONFIG = _Kind(
-    what="a login",
-    own_variable="LLMCORE_CONFIG_DIR",
-    xdg_variable="XDG_CONFIG_HOME",
-    unix=".config",
-    mac="Library/Application Support",
-    windows_variable="APPDATA",
-    windows="AppData/Roaming",
-    windows_folder="llmcore",
+_CONFIG: Final = _Kind(
+    *("a login", "LLMCORE_CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
+    *("Library/Application Support", "APPDATA", "AppData/Roaming", "llmcore"),
 )
-_DATA = _Kind(
-    what="data",
-    own_variable="XDG_DATA_HOME",
-    xdg_variable="XDG_DATA_HOME",
-    unix=".local/share",
-    mac="Library/Application Support",
-    windows_variable="LOCALAPPDATA",
-    windows="AppData/Local",
-    windows_folder="llmcore/Data",
+_DATA: Final = _Kind(
+    *("data", "XDG_DATA_HOME", "XDG_DATA_HOME", ".local/share", "Library/Application Support"),
+    *("LOCALAPPDATA", "AppData/Local", "llmcore/Data"),
 )
 
 
@@ -71,8 +54,7 @@ def cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
     `LLMCORE_CACHE_DIR` names it; else it is `llmcore` in `XDG_CACHE_HOME`, or in the platform's own
     place for caches.
     """
-    own = environ.get(_CACHE.own_variable)
-    return named_path(own, _CACHE.own_variable) if own else _folder(_CACHE, environ, platform)
+    return _own_folder(_CACHE, environ, platform)
 
 
 def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
@@ -81,8 +63,7 @@ def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path
     `LLMCORE_CONFIG_DIR` names it; else it is `llmcore` in `XDG_CONFIG_HOME`, or in the platform's
     own place for settings.
     """
-    own = environ.get(_CONFIG.own_variable)
-    return named_path(own, _CONFIG.own_variable) if own else _folder(_CONFIG, environ, platform)
+    return _own_folder(_CONFIG, environ, platform)
 
 
 def data_dir(
@@ -93,7 +74,7 @@ def data_dir(
     It is `llmcore` in `XDG_DATA_HOME`, or in the platform's own place for data. *variable* is named
     in the error of a user without a home directory.
     """
-    return _folder(evolve(_DATA, own_variable=variable), environ, platform)
+    return _folder(evolve(_DATA, variable=variable), environ, platform)
 
 
 def named_path(text: "str | os.PathLike[str]", variable: str) -> Path:
@@ -106,6 +87,12 @@ def named_path(text: "str | os.PathLike[str]", variable: str) -> Path:
     except RuntimeError as error:
         message = f"{variable} has an unknown home directory: {str(text)!r}"
         raise ConfigurationError(message, cause=error) from error
+
+
+def _own_folder(kind: _Kind, environ: Mapping[str, str], platform: str) -> Path:
+    """Return the folder that the variable of *kind* names, or else that of the platform."""
+    own = environ.get(kind.variable)
+    return named_path(own, kind.variable) if own else _folder(kind, environ, platform)
 
 
 def _folder(kind: _Kind, environ: Mapping[str, str], platform: str) -> Path:
@@ -126,7 +113,7 @@ def _home(environ: Mapping[str, str], kind: _Kind) -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
-        message = f"there is no home directory for {kind.what}: set {kind.own_variable}"
+        message = f"there is no home directory for {kind.what}: set {kind.variable}"
         raise ConfigurationError(message, cause=error) from error
 
 
