@@ -117,17 +117,15 @@ def get_latest_model(
         names = ", ".join(get_args(Capability))
         raise ConfigurationError(f"no capability is called {capability!r}; there are: {names}")
     listed = list_models(provider, models=models)
-    able = [model for model in listed if capability is None or _is_able(model, capability)]
+    able = listed
+    if capability is not None:
+        able = tuple(model for model in listed if getattr(model, f"supports_{capability}") is True)
     if not able:
         return None
     newest = max(able, key=_newness)
     first = (not newest.deprecated, _day(newest) - _GENERATION)
     rivals = [model for model in able if _newness(model) >= first]
-    return max(rivals, key=_strength)
-
-
-def _is_able(model: ModelInfo, capability: Capability) -> bool:
-    return getattr(model, f"supports_{capability}") is True
+    return max(rivals, key=lambda model: (model.output_price or 0.0, _day(model)))
 
 
 def _newness(model: ModelInfo) -> tuple[bool, date]:
@@ -136,10 +134,6 @@ def _newness(model: ModelInfo) -> tuple[bool, date]:
 
 def _day(model: ModelInfo) -> date:
     return model.release_date or _LONG_AGO
-
-
-def _strength(model: ModelInfo) -> tuple[float, date]:
-    return (model.output_price or 0.0, _day(model))
 
 
 @lru_cache(maxsize=4096)

@@ -24,6 +24,7 @@ from llmcore.schema.events import (
     ToolCall,
     ToolError,
 )
+from llmcore.schema.json import object_or_empty
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.usage import Usage
@@ -39,15 +40,11 @@ class JsonPrinter:
 
     def show(self, event: LLMEvent) -> None:
         """Print *event*."""
-        line = {"type": event.type, **_mapping(to_json(event))}
+        line = {"type": event.type, **object_or_empty(to_json(event))}
         print(json_text(line), file=self._out, flush=True)
 
     def finish(self, result: Result[LLMResponse, LLMError]) -> None:
         """Do nothing: the last event has the response or the error."""
-
-
-def _mapping(value: object) -> dict[str, object]:
-    return dict(value) if isinstance(value, dict) else {}
 
 
 def _shows_colour(out: TextIO) -> bool:

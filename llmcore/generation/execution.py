@@ -262,7 +262,8 @@ class _Run:
     def _valid(self, call: ToolCallPart) -> _ValidCall:
         tool = self.settings.find(call.name)
         if not isinstance(tool, Tool) or tool.handler is None:
-            names = ", ".join(sorted(_names(self.settings.tools))) or "none"
+            own = {tool.name for tool in self.settings.tools if not isinstance(tool, HostedTool)}
+            names = ", ".join(sorted(own)) or "none"
             message = f"there is no tool {call.name!r} (available: {names})"
             raise InvalidToolCallError(message, raw=call.arguments)
         arguments = checked_arguments(tool, call)
@@ -335,10 +336,6 @@ class _Run:
 async def _needs_approval(needs: NeedsApproval, arguments: JsonObject) -> bool:
     verdict = needs(arguments) if callable(needs) else needs
     return await verdict if isawaitable(verdict) else verdict
-
-
-def _names(tools: Sequence[AnyTool]) -> set[str]:
-    return {tool.name for tool in tools if not isinstance(tool, HostedTool)}
 
 
 def _succeeded(tool: Tool, call: ToolCallPart, value: object) -> ToolOutcome:

@@ -107,7 +107,8 @@ class ModelCall:
         """Wait and start another attempt if the policy has one; return whether it did."""
         if self._delivered:
             return False
-        rejects_reasoning = self._may_drop_reasoning and is_rejected_reasoning(error)
+        may_drop = self._without_opaque is not None and self.requests <= self._policy.max_retries
+        rejects_reasoning = may_drop and is_rejected_reasoning(error)
         if self._may_repeat is not None:  # asked only before a try that the policy allows
             allowed = rejects_reasoning or self._policy.delay(error, self.requests - 1) is not None
             if not allowed or not await self._may_repeat(error):
@@ -142,10 +143,6 @@ class ModelCall:
         with anyio.move_on_after(seconds):
             await self._closing.wait()
         self._closing = None
-
-    @property
-    def _may_drop_reasoning(self) -> bool:
-        return self._without_opaque is not None and self.requests <= self._policy.max_retries
 
     def _drop_reasoning(self, error: LLMError) -> None:
         """Make the next attempt without encrypted reasoning, which *error* rejects."""

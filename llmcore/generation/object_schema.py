@@ -37,10 +37,6 @@ _COUNTS = {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "ma
 _COLLECTIONS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Collection)
 
 
-def _is_word(value: object) -> bool:
-    return isinstance(value, str | type)
-
-
 @frozen
 class Accepted:
     """An accepted object, in the caller's type."""
@@ -83,7 +79,8 @@ class ObjectSchema:
                 "schema is a response_format of Chat Completions: give what its `json_schema` has "
                 "as `schema`"
             )
-        if schema and _STATEMENTS.isdisjoint(schema) and all(map(_is_word, schema.values())):
+        are_words = all(isinstance(value, str | type) for value in schema.values())
+        if schema and are_words and _STATEMENTS.isdisjoint(schema):
             name = next(iter(schema))
             raise InvalidRequestError(
                 "schema is not a JSON Schema: write {'type': 'object', 'properties': "

@@ -312,7 +312,8 @@ class RunPlan:
     def policy(self) -> RetryPolicy:
         """Return the retry policy."""
         if self.retry_policy is None:
-            return _retries(self.max_retries)
+            count = self.max_retries
+            return RetryPolicy() if count is None else RetryPolicy(max_retries=count)
         if self.max_retries is not None:
             raise InvalidRequestError("give either max_retries or retry_policy, and not both")
         return self.retry_policy
@@ -446,7 +447,3 @@ def plan_of(
     if asks_nothing and isinstance(model, str) and (hint := prompt_as_model(model, function)):
         raise InvalidRequestError(hint)
     return RunPlan(model=model, prompt=prompt, **settings)
-
-
-def _retries(count: int | None) -> RetryPolicy:
-    return RetryPolicy() if count is None else RetryPolicy(max_retries=count)

@@ -82,7 +82,7 @@ def request_stage(title: str, line: str, headers: Mapping[str, str], body: bytes
         "title": title,
         "line": f"{method} {safe_url(url)}".strip(),
         "headers": safe_headers(headers),
-        "body": _shown_body(body),
+        "body": safe_json(_parsed(body)) if body else None,
     }
 
 
@@ -203,10 +203,6 @@ def _parsed(body: bytes) -> JsonValue:
     except ValueError:
         return body.decode("utf-8", "replace")
     return value
-
-
-def _shown_body(body: bytes) -> JsonValue:
-    return safe_json(_parsed(body)) if body else None
 
 
 # -- events over time

@@ -74,7 +74,7 @@ def document_of(name: str, data: bytes, protocol: str | None = None) -> Document
     if first and isinstance(first[0], Mapping):
         if "contractVersion" in first[0]:
             return of_session(name, list(from_lines(data.decode().split("\n"))))
-        if _is_event(first[0]):
+        if first[0].get("type") in {"stream-start", "step-start", "error"}:
             return of_events(name, _json_lines(data))
     return of_stream(name, data, protocol)
 
@@ -89,10 +89,6 @@ def _json(data: bytes) -> object:
 def _json_lines(data: bytes) -> list[Any]:
     values = [_json(line) for line in data.split(b"\n") if line.strip()]
     return [] if None in values else values
-
-
-def _is_event(value: Mapping[str, object]) -> bool:
-    return value.get("type") in {"stream-start", "step-start", "error"}
 
 
 # -- kinds of files

@@ -18,6 +18,7 @@ from typing import (
 )
 
 from attrs import field
+from attrs.converters import optional
 
 from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -160,10 +161,6 @@ _OPTION_KINDS: Final = FieldKinds(
 """The types of the options, and what to write instead of others."""
 
 
-def _optional_schema(value: JsonObject | None) -> JsonObject | None:
-    return None if value is None else plain_object(value)
-
-
 @with_call_hints()
 @for_pydantic
 @frozen
@@ -176,7 +173,7 @@ class ResponseFormat:
 
     type: Literal["text", "json", "json_schema"] = "text"
     """Free text, any JSON, or JSON that matches `schema`."""
-    schema: JsonObject | None = field(default=None, converter=_optional_schema)
+    schema: JsonObject | None = field(default=None, converter=optional(plain_object))
     """The JSON Schema."""
     name: str = field(default="response", kw_only=True)
     """The schema's name, which some providers require."""

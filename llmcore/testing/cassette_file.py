@@ -242,17 +242,14 @@ def pretty(value: JsonValue, indent: str = "") -> str:
         text = _scalar(value)
         lines = textwrap.wrap(text[1:-1], 88, break_long_words=False)
         # Between numbers there are only commas and blanks: a line may end at any blank.
-        return text if len(lines) == 1 else f"[\n{below}{_joined(lines, below)}\n{indent}]"
+        joined = f"\n{below}".join(lines)
+        return text if len(lines) == 1 else f"[\n{below}{joined}\n{indent}]"
     return _block("[]", [pretty(item, below) for item in value], indent)
 
 
 def _is_numeric(item: JsonValue) -> bool:
     parts = item if isinstance(item, list | tuple) else (item,)
     return all(isinstance(part, int | float) for part in parts)
-
-
-def _joined(lines: list[str], indent: str) -> str:
-    return f"\n{indent}".join(lines)
 
 
 def _block(brackets: str, items: list[str], indent: str) -> str:

@@ -150,14 +150,11 @@ def _test_id(item: "pytest.Item") -> str:
     """Return the test's name, its class and its parameters; not the event loop it runs on."""
     spec = getattr(item, "callspec", None)
     function = getattr(item, "originalname", None) or item.name
-    classes = [node.name.removeprefix("Test") for node in item.listchain() if _is_class(node)]
+    nodes = (node for node in item.listchain() if type(node).__name__ == "Class")
+    classes = [node.name.removeprefix("Test") for node in nodes]
     parameters = _BACKEND.sub("", spec.id).strip("-") if spec else ""
     words = [*classes, function.removeprefix("test_"), parameters]
     return _file_name("-".join(word for word in words if word))
-
-
-def _is_class(node: object) -> bool:
-    return type(node).__name__ == "Class"
 
 
 def _module_id(item: "pytest.Item") -> str:

@@ -12,7 +12,6 @@ from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import KeySource, ModelSettings, PrefixSettings
 from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
 from llmcore.bridge.state.stores import effective_state
-from llmcore.catalog.model_info import Rates
 from llmcore.schema import json
 from llmcore.schema.json import present
 
@@ -98,9 +97,8 @@ def _tables(settings: GatewaySettings) -> Iterator[str]:
     for prefix, rule in tables.prefixes.items():
         yield from _table(f"[prefixes.{_key(prefix)}]", _prefix(rule))
     if tables.prices:
-        yield from _table(
-            "[prices]", {_key(name): _price(price) for name, price in tables.prices.items()}
-        )
+        prices = {_key(name): present(asdict(price)) for name, price in tables.prices.items()}
+        yield from _table("[prices]", prices)
     for client in tables.clients:
         yield from _table("[[clients]]", {"name": client.name, **_key_source(client)})
 
@@ -131,10 +129,6 @@ def _model(model: ModelSettings) -> Mapping[str, object]:
         "on_context_overflow": model.on_context_overflow,
         "on_content_filter": model.on_content_filter,
     }
-
-
-def _price(rates: Rates) -> Mapping[str, float]:
-    return present(asdict(rates))
 
 
 def _prefix(rule: PrefixSettings) -> Mapping[str, object]:

@@ -69,29 +69,25 @@ class CallLog:
     def _fields(
         self, request: LLMRequest, target: ModelChoice, outcome: CallOutcome
     ) -> dict[str, object]:
-        response = outcome.response
+        response, error = outcome.response, outcome.error
         call = CallUsage.of(request, target, outcome, self._price)
         usage = call.usage or (response and response.usage) or Usage()
         fields: dict[str, object] = {
             "llm_provider": target.provider,
             "llm_model": target.model,
             "llm_response_model": response and response.model,
-            "llm_request_id": (response and response.request_id) or _request_id(outcome.error),
+            "llm_request_id": (response and response.request_id) or (error and error.request_id),
             "llm_finish_reason": response and response.finish_reason.reason,
             "llm_input_tokens": usage.input_tokens,
             "llm_output_tokens": usage.output_tokens,
             "llm_estimated": usage.estimated,
             "llm_cost_usd": call.cost_usd,
             "llm_from_cache": outcome.from_cache,
-            **_failure(outcome.error),
+            **_failure(error),
         }
         if self._content:
             fields |= _words(request, outcome)
         return fields
-
-
-def _request_id(error: LLMError | None) -> str | None:
-    return None if error is None else error.request_id
 
 
 def _failure(error: LLMError | None) -> dict[str, object]:

@@ -131,7 +131,7 @@ class ResponseCache:
         recording = Recording()
 
         async def keep(result: Result[LLMResponse, LLMError]) -> None:
-            if isinstance(result, Success) and _is_worth_keeping(result.value):
+            if isinstance(result, Success) and result.value.finish_reason.reason in _WORTH_KEEPING:
                 await self.store.put(key, recording.packed(), ttl_s=self._ttl_s)
 
         return next(request).watch(each=recording.add).on_result(keep)

@@ -119,7 +119,7 @@ class SocketPool:
         matching = [item for item in self._free if item.key == key]
         continued = [item for item in matching if request.continues(item.history)]
         if continued:
-            return max(continued, key=_length)
+            return max(continued, key=lambda item: len(item.history.items) if item.history else 0)
         related = [
             item
             for item in matching

@@ -8,6 +8,7 @@ way. `delta_fold` makes them from events, `assembly` an entry from them.
 from typing import ClassVar, TypeAlias, Union
 
 from attrs import field
+from attrs.converters import optional
 
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, plain_object
@@ -109,10 +110,6 @@ DeltaPayload: TypeAlias = Union[
 """The payload of a delta, named by its `kind` in JSON."""
 
 
-def _raw(value: object) -> JsonObject | None:
-    return None if value is None else plain_object(value)
-
-
 @frozen(kw_only=True)
 class MessageDelta:
     """One step of a response."""
@@ -125,7 +122,9 @@ class MessageDelta:
     """The change."""
     timestamp: str
     """When it arrived, as ISO 8601 text."""
-    provider_raw: JsonObject | None = field(default=None, converter=_raw, repr=False)
+    provider_raw: JsonObject | None = field(
+        default=None, converter=optional(plain_object), repr=False
+    )
     """The provider's native frame, if the call requested it; nothing depends on it."""
 
     @property
