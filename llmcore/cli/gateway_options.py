@@ -29,33 +29,28 @@ _BY: Final = f"what makes a row, comma-separated: {GROUPS}; key,model if not set
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge serve`."""
-    parser.add_argument(
-        "--host", metavar="ADDRESS", help="the address to listen on (OPENBRIDGE_HOST)"
-    )
-    parser.add_argument(
-        "--port", metavar="N", help="the port; 0 takes a free one (OPENBRIDGE_PORT)"
-    )
-    parser.add_argument(
-        "--workers", metavar="N", help="how many processes serve (OPENBRIDGE_WORKERS)"
-    )
+    add = parser.add_argument
+    add("--host", metavar="ADDRESS", help="the address to listen on (OPENBRIDGE_HOST)")
+    add("--port", metavar="N", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
+    add("--workers", metavar="N", help="how many processes serve (OPENBRIDGE_WORKERS)")
     _add_common(parser)
     parser.set_defaults(run=command("gateway:serve"))
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge run`."""
-    parser.add_argument("--model", metavar="NAME", help="the model that the program is to ask for")
+    add = parser.add_argument
+    add("--model", metavar="NAME", help="the model that the program is to ask for")
     _add_common(parser)
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    add("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
     parser.set_defaults(run=command("gateway:run_program"))
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge replay`."""
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a request's JSON body, or a cassette of requests"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="a request's JSON body, or a cassette of requests")
+    add(
         "--responses",
         type=Path,
         metavar="CASSETTE",
@@ -115,18 +110,13 @@ def add_keys(keys: argparse.ArgumentParser) -> None:
 
 def add_usage(usage: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge usage`."""
+    add = usage.add_argument
     usage.set_defaults(run=command("gateway_accounts:run"), action="usage")
-    usage.add_argument("--by", default="key,model", metavar="FIELDS", help=_BY)
-    usage.add_argument(
-        "--since", default="30d", metavar="TIME", help="7d, 24h, 2w or a date; by default 30d"
-    )
-    usage.add_argument("--until", metavar="TIME", help="a date, or how long ago; by default now")
-    usage.add_argument(
-        "--format", choices=("table", "csv", "json"), default="table", help="table if not set"
-    )
-    usage.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="as `--format json`"
-    )
+    add("--by", default="key,model", metavar="FIELDS", help=_BY)
+    add("--since", default="30d", metavar="TIME", help="7d, 24h, 2w or a date; by default 30d")
+    add("--until", metavar="TIME", help="a date, or how long ago; by default now")
+    add("--format", choices=("table", "csv", "json"), default="table", help="table if not set")
+    add("--json", dest="format", action="store_const", const="json", help="as `--format json`")
     _add_common(usage)
 
 
@@ -134,25 +124,16 @@ def add_usage(usage: argparse.ArgumentParser) -> None:
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--name", help="whose it is, or what it is for")
-    parser.add_argument("--owner", help="the person or team that spend is attributed to")
-    parser.add_argument(
-        "--models", metavar="NAMES", help="comma-separated names; one may end with *"
-    )
-    parser.add_argument("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")
-    parser.add_argument(
-        "--requests-per-minute", type=whole_number, metavar="N", help="the most requests"
-    )
-    parser.add_argument(
-        "--tokens-per-minute", type=whole_number, metavar="N", help="the most tokens"
-    )
-    parser.add_argument(
-        "--budget-usd", type=decimal_number, metavar="USD", help="US dollars of each period"
-    )
-    parser.add_argument(
-        "--budget-tokens", type=whole_number, metavar="N", help="tokens of each period"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--name", help="whose it is, or what it is for")
+    add("--owner", help="the person or team that spend is attributed to")
+    add("--models", metavar="NAMES", help="comma-separated names; one may end with *")
+    add("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")
+    add("--requests-per-minute", type=whole_number, metavar="N", help="the most requests")
+    add("--tokens-per-minute", type=whole_number, metavar="N", help="the most tokens")
+    add("--budget-usd", type=decimal_number, metavar="USD", help="US dollars of each period")
+    add("--budget-tokens", type=whole_number, metavar="N", help="tokens of each period")
+    add(
         "--period",
         choices=PERIODS,
         metavar="PERIOD",
@@ -162,13 +143,8 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command has."""
-    parser.add_argument(
-        "--upstream", metavar="PROVIDER", help="what requests are sent to (OPENBRIDGE_UPSTREAM)"
-    )
-    parser.add_argument(
-        "--model-map", metavar="FILE", help="JSON with names of models (OPENBRIDGE_MODEL_MAP_PATH)"
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)"
-    )
-    parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")
+    add = parser.add_argument
+    add("--upstream", metavar="PROVIDER", help="what requests are sent to (OPENBRIDGE_UPSTREAM)")
+    add("--model-map", metavar="FILE", help="JSON with names of models (OPENBRIDGE_MODEL_MAP_PATH)")
+    add("--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)")
+    add("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")

@@ -60,6 +60,14 @@ TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
 """The settings that are options, by their names."""
 
 
+_REPEATABLE: Final[Mapping[str, Any]] = {"action": "append", "type": not_empty, "default": []}
+_MODEL: Final[Mapping[str, Any]] = {"type": model_name, "metavar": "PROVIDER:ID"}
+_JSON_LINES: Final[Mapping[str, Any]] = {
+    "action": "store_true",
+    "help": "print one JSON object per line",
+}
+"""Facts of options that several commands have."""
+
 SHELLS: Final = ("bash", "zsh", "tcsh", "fish")
 _WHERE: Final = """\
 Where the script belongs:
@@ -141,16 +149,18 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
 
 def add_transcription(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore transcribe`."""
-    parser.add_argument("recording", metavar="FILE|URL|-", help="the recording, - for stdin")
+    add = parser.add_argument
+    add("recording", metavar="FILE|URL|-", help="the recording, - for stdin")
     _add_model_and_settings(parser, TRANSCRIPTION, "openai:whisper-1")
-    parser.add_argument("--json", action="store_true", help="print text and times as JSON")
+    add("--json", action="store_true", help="print text and times as JSON")
     parser.set_defaults(run=command("media:transcribe_recording"))
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore logs`."""
-    parser.add_argument("words", nargs="*", help="only exchanges that contain all of these")
-    parser.add_argument(
+    add = parser.add_argument
+    add("words", nargs="*", help="only exchanges that contain all of these")
+    add(
         "-n",
         dest="count",
         type=whole_number,
@@ -158,12 +168,10 @@ def add_logs(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the last N (3); 0 for all",
     )
-    parser.add_argument(
-        "-m", "--model", metavar="ID", help="only responses of models with this name"
-    )
-    parser.add_argument("--session", metavar="NAME", help="only of this conversation")
-    parser.add_argument("--full", action="store_true", help="do not shorten long messages")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    add("-m", "--model", metavar="ID", help="only responses of models with this name")
+    add("--session", metavar="NAME", help="only of this conversation")
+    add("--full", action="store_true", help="do not shorten long messages")
+    add("--json", **_JSON_LINES)
     parser.set_defaults(run=command("logs:run"))
 
 
@@ -177,7 +185,7 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
         return added
 
     listing = add("list", "print every session")
-    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
+    listing.add_argument("--json", **_JSON_LINES)
     show = add("show", "print a session as readable text")
     show.add_argument("name", metavar="NAME")
     export = add("export", "print sessions as JSON lines")
@@ -197,31 +205,27 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore inspect`."""
-    parser.add_argument(
-        "file", metavar="FILE", help="a cassette, an exported session, a stream, or printed events"
-    )
-    parser.add_argument("--diff", metavar="FILE", help="show what differs in this other file")
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a cassette, an exported session, a stream, or printed events")
+    add("--diff", metavar="FILE", help="show what differs in this other file")
+    add(
         "--protocol",
         choices=PROTOCOL_IDS,
         metavar="API",
         help=f"the API of a recorded stream: {', '.join(PROTOCOL_IDS)}",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the page here; - for stdout")
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    add("-o", "--output", metavar="FILE", help="write the page here; - for stdout")
+    add("--open", action="store_true", help="open the page in a browser")
     parser.set_defaults(run=command("inspect:run"))
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore models`."""
-    parser.add_argument(
-        "words", nargs="*", help="only models with all of these in their provider, id or name"
-    )
-    parser.add_argument(
-        "--latest", action="store_true", help="only the newest matching model of each provider"
-    )
-    parser.add_argument("--provider", metavar="ID", help="only models of this provider")
-    parser.add_argument(
+    add = parser.add_argument
+    add("words", nargs="*", help="only models with all of these in their provider, id or name")
+    add("--latest", action="store_true", help="only the newest matching model of each provider")
+    add("--provider", metavar="ID", help="only models of this provider")
+    add(
         "--capability",
         action="append",
         default=[],
@@ -229,18 +233,17 @@ def add_models(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"only models with this capability, repeatable: {', '.join(CAPABILITIES)}",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    add("--json", **_JSON_LINES)
     parser.set_defaults(run=command("models:run"))
 
 
 def add_login(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore login`."""
-    parser.add_argument("provider", choices=LOGINS)
-    parser.add_argument("--github-url", metavar="URL", help="such as https://acme.ghe.com")
-    parser.add_argument(
-        "--api-url", metavar="URL", help="GitHub's API, if not at `api.` before the host"
-    )
-    parser.add_argument("--client-id", metavar="ID", help="the OAuth application")
+    add = parser.add_argument
+    add("provider", choices=LOGINS)
+    add("--github-url", metavar="URL", help="such as https://acme.ghe.com")
+    add("--api-url", metavar="URL", help="GitHub's API, if not at `api.` before the host")
+    add("--client-id", metavar="ID", help="the OAuth application")
     parser.set_defaults(run=command("login:run_login"))
 
 
@@ -252,16 +255,15 @@ def add_logout(parser: argparse.ArgumentParser) -> None:
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore doctor`."""
-    parser.add_argument(
-        "--offline", action="store_true", help="connect to nothing: leave out network and clock"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    add = parser.add_argument
+    add("--offline", action="store_true", help="connect to nothing: leave out network and clock")
+    add("--json", **_JSON_LINES)
     parser.set_defaults(run=command("doctor:run"))
 
 
 def add_providers(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore providers`."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.add_argument("--json", **_JSON_LINES)
     parser.set_defaults(run=command("providers:run"))
 
 
@@ -276,7 +278,7 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
     )
     setting.set_defaults(run=command("keys:set_key"))
     listing = add_command(actions, "list", "list stored keys, not their values")
-    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
+    listing.add_argument("--json", **_JSON_LINES)
     listing.set_defaults(run=command("keys:list_keys"))
     removing = add_command(actions, "remove", "remove a stored key")
     removing.add_argument("provider", metavar="PROVIDER", help="as for `set`")
@@ -296,42 +298,22 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_request_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("prompt", nargs="*", help="the user message; text on stdin is appended")
+    add = parser.add_argument
+    add("prompt", nargs="*", help="the user message; text on stdin is appended")
     models = parser.add_mutually_exclusive_group()
-    models.add_argument(
-        "-m",
-        "--model",
-        type=model_name,
-        metavar="PROVIDER:ID",
-        help="such as openai:gpt-5.2, or an alias",
-    )
+    models.add_argument("-m", "--model", **_MODEL, help="such as openai:gpt-5.2, or an alias")
     models.add_argument("--local", action="store_true", help="ask the embedded local model")
-    parser.add_argument("-s", "--system", metavar="TEXT", help="the system prompt")
-    parser.add_argument(
-        "--image",
-        action="append",
-        type=not_empty,
-        default=[],
-        metavar="FILE|URL",
-        help="an image to attach; repeatable",
-    )
-    parser.add_argument(
+    add("-s", "--system", metavar="TEXT", help="the system prompt")
+    add("--image", **_REPEATABLE, metavar="FILE|URL", help="an image to attach; repeatable")
+    add(
         "-a",
         "--attach",
-        action="append",
-        type=not_empty,
-        default=[],
+        **_REPEATABLE,
         metavar="FILE|URL|-",
         help="an image, audio, document or text to attach, - for stdin; repeatable",
     )
-    parser.add_argument(
-        "-t",
-        "--template",
-        type=not_empty,
-        metavar="NAME",
-        help="a prompt of `llmcore config`",
-    )
-    parser.add_argument(
+    add("-t", "--template", type=not_empty, metavar="NAME", help="a prompt of `llmcore config`")
+    add(
         "-p",
         "--param",
         action="append",
@@ -339,22 +321,16 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a value in the template; repeatable",
     )
-    parser.add_argument(
+    add(
         "--tool",
-        action="append",
-        type=not_empty,
-        default=[],
+        **_REPEATABLE,
         metavar="MODULE:FUNCTION",
         help="a Python function that the model may call, or FILE.py:FUNCTION; repeatable",
     )
-    parser.add_argument(
-        "--max-tokens", type=whole_number, metavar="N", help="the most tokens of the response"
-    )
-    parser.add_argument(
-        "--temperature", type=decimal_number, metavar="T", help="0 for the likeliest words"
-    )
-    parser.add_argument("--reasoning-effort", metavar="LEVEL", help="such as low or high")
-    parser.add_argument(
+    add("--max-tokens", type=whole_number, metavar="N", help="the most tokens of the response")
+    add("--temperature", type=decimal_number, metavar="T", help="0 for the likeliest words")
+    add("--reasoning-effort", metavar="LEVEL", help="such as low or high")
+    add(
         "--no-stream",
         dest="stream",
         action="store_false",
@@ -386,16 +362,16 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_requests(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "requests",
         metavar="FILE",
         help='lines of JSON: {"id": "a", "prompt": "..."}, or with a whole "request"',
     )
-    parser.add_argument(
+    add(
         "-m",
         "--model",
-        type=model_name,
-        metavar="PROVIDER:ID",
+        **_MODEL,
         help="the model of requests that name none, or an alias; by default that of the config",
     )
 
@@ -403,18 +379,12 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
 def _add_model_and_settings(
     parser: argparse.ArgumentParser, options: Mapping[str, Mapping[str, Any]], example: str
 ) -> None:
-    parser.add_argument(
-        "-m",
-        "--model",
-        type=model_name,
-        metavar="PROVIDER:ID",
-        required=True,
-        help=f"such as {example}, or an alias",
-    )
+    add = parser.add_argument
+    add("-m", "--model", **_MODEL, required=True, help=f"such as {example}, or an alias")
     for name, given in options.items():
         rest = {key: value for key, value in given.items() if key != "flags"}
         flags = given.get("flags", ("--" + name.replace("_", "-"),))
-        parser.add_argument(*flags, dest=name, default=None, **rest)
+        add(*flags, dest=name, default=None, **rest)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:

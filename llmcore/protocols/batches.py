@@ -113,16 +113,16 @@ def _count(value: JsonValue) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
 
 
-def _state(name: JsonValue, others: Mapping[str, BatchState]) -> BatchState:
-    return others.get(str(name).lower().removeprefix("batch_state_"), "running")
-
-
 _OVER: Final[Mapping[str, BatchState]] = {
     **dict.fromkeys(("completed", "ended", "success", "succeeded"), "ended"),
-    **dict.fromkeys(("failed",), "failed"),
+    "failed": "failed",
     **dict.fromkeys(("cancelled", "canceled"), "cancelled"),
     **dict.fromkeys(("expired", "timeout_exceeded"), "expired"),
 }
+
+
+def _state(name: JsonValue) -> BatchState:
+    return _OVER.get(str(name).lower().removeprefix("batch_state_"), "running")
 
 
 def _cancel_at(path: str) -> Callable[[str], NativeRequest]:
@@ -136,7 +136,7 @@ def _read_openai(native: JsonObject) -> BatchStatus:
     counts = object_or_empty(native.get("request_counts"))
     total = counts.get("total", native.get("total_requests"))
     return BatchStatus(
-        state=_state(native.get("status"), _OVER),
+        state=_state(native.get("status")),
         total=None if total is None else _count(total),
         succeeded=_count(counts.get("completed", native.get("succeeded_requests"))),
         failed=_count(counts.get("failed", native.get("failed_requests"))),
@@ -151,10 +151,10 @@ def _messages(errors: JsonValue) -> tuple[str, ...]:
     return tuple(str(entry["message"]) for entry in entries if entry.get("message"))
 
 
-def _files(content: str, names: tuple[str, ...]) -> Callable[[str, JsonObject], tuple[str, ...]]:
+def _files(*names: str) -> Callable[[str, JsonObject], tuple[str, ...]]:
     def paths(_id: str, native: JsonObject) -> tuple[str, ...]:
         file_ids = (str_or_none(native.get(name)) for name in names)
-        return tuple(content.format(file) for file in file_ids if file)
+        return tuple(f"/files/{file}/content" for file in file_ids if file)
 
     return paths
 
@@ -182,7 +182,7 @@ OPENAI: Final = BatchProtocol(
     get="/batches/{}".format,
     cancel=_cancel_at("/batches/{}/cancel"),
     read=_read_openai,
-    results=_files("/files/{}/content", ("output_file_id", "error_file_id")),
+    results=_files("output_file_id", "error_file_id"),
     item=_http_item,
     upload="/files",
 )
@@ -200,7 +200,7 @@ MISTRAL: Final = BatchProtocol(
     get="/batch/jobs/{}".format,
     cancel=_cancel_at("/batch/jobs/{}/cancel"),
     read=_read_openai,
-    results=_files("/files/{}/content", ("output_file", "error_file")),
+    results=_files("output_file", "error_file"),
     item=_http_item,
 )
 
@@ -212,7 +212,7 @@ def _read_anthropic(native: JsonObject) -> BatchStatus:
     counts = {k: _count(v) for k, v in object_or_empty(native.get("request_counts")).items()}
     failed = sum(counts.get(name, 0) for name in ("errored", "canceled", "expired"))
     return BatchStatus(
-        state=_state(native.get("processing_status"), _OVER),
+        state=_state(native.get("processing_status")),
         total=sum(counts.values()) if counts else None,
         succeeded=counts.get("succeeded", 0),
         failed=failed,
@@ -256,7 +256,7 @@ def _read_gemini(native: JsonObject) -> BatchStatus:
     stats = object_or_empty(metadata.get("batchStats"))
     total = stats.get("requestCount")
     return BatchStatus(
-        state=_state(metadata.get("state"), _OVER),
+        state=_state(metadata.get("state")),
         total=None if total is None else _count(total),
         succeeded=_count(stats.get("successfulRequestCount")),
         failed=_count(stats.get("failedRequestCount")),
