@@ -1,29 +1,18 @@
 """Responses kept in PostgreSQL, which several gateways on several machines share."""
 
 import math
-import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
-
-import anyio
-import anyio.to_thread
 
 from llmcore.bridge.state.store import (
     FORGOTTEN_PER_WRITE,
     FULL_S,
-    SEALING_KEY_BYTES,
-    THREADS,
+    ResponseStore,
     StateUnavailableError,
-    packed,
-    packed_items,
     reason_of,
-    unpacked,
-    unpacked_items,
 )
 from llmcore.fronts.openai_responses.state import Record
-from llmcore.schema.json import JsonObject
 from llmcore.storage.postgres import PostgresDatabase, rows_of
 
 _T = TypeVar("_T")
@@ -78,17 +67,15 @@ where name = ? and value = ? and expires > now() returning name
 """.replace("EXPIRES", _EXPIRES)
 
 
-class PostgresResponseStore:
-    """A store in PostgreSQL. Each call runs in a thread, so any event loop may use it."""
+class PostgresResponseStore(ResponseStore):
+    """A store in PostgreSQL."""
 
     def __init__(self, url: str, *, ttl_s: float, setting: str = "OPENBRIDGE_POSTGRES_URL") -> None:
         self._db = PostgresDatabase(url, setting=setting, tables=_TABLES)
         self._ttl_s = ttl_s
-        self._threads = anyio.CapacityLimiter(THREADS)
         self._full_until = -math.inf
 
-    async def check(self) -> None:
-        """Raise StateUnavailableError unless the server answers and can be written to."""
+    def _check(self) -> None:
         if time.monotonic() < self._full_until:
             raise StateUnavailableError("the disk of the response store (PostgreSQL) is full")
         import psycopg
@@ -97,94 +84,51 @@ class PostgresResponseStore:
             if rows_of(db, "show transaction_read_only") != [("off",)]:
                 raise psycopg.errors.ReadOnlySqlTransaction("the server is read-only")
 
-        await self._run(check)
+        self._transact(check)
 
-    async def put(self, record: Record) -> None:
-        """Write *record* and its items in one transaction."""
+    def _put(self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes]) -> None:
+        rows_of(db, _OLD_RESPONSES, (FORGOTTEN_PER_WRITE,))
+        rows_of(db, _DELETE, (record.id,))
+        rows_of(db, _PUT, (record.id, data, self._ttl_s))
+        for name in sorted(items):
+            rows_of(db, _PUT_ITEM, (name, items[name], record.id))
 
-        def write(db: Any) -> None:
-            data, items = packed(record), packed_items(record)
-            rows_of(db, _OLD_RESPONSES, (FORGOTTEN_PER_WRITE,))
-            rows_of(db, _DELETE, (record.id,))
-            rows_of(db, _PUT, (record.id, data, self._ttl_s))
-            for name in sorted(items):
-                rows_of(db, _PUT_ITEM, (name, items[name], record.id))
+    def _get(self, db: Any, response_id: str) -> bytes | None:
+        return _first(rows_of(db, _GET, (response_id,)))
 
-        await self._run(write)
+    def _delete(self, db: Any, response_id: str) -> bool:
+        return rows_of(db, _DELETE, (response_id,)) == [(True,)]
 
-    async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if it does not exist or has expired."""
+    def _items(self, db: Any, names: Sequence[str]) -> Iterable[tuple[str, bytes]]:
+        return ((name, data) for name, data in rows_of(db, _ITEMS, (list(names),)))
 
-        def read(db: Any) -> Record | None:
-            rows = rows_of(db, _GET, (response_id,))
-            return unpacked(rows[0][0]) if rows else None
+    def _value(self, db: Any, name: str) -> bytes | None:
+        return _first(rows_of(db, _VALUE, (name,)))
 
-        return await self._run(read)
+    def _keep(self, db: Any, name: str, value: bytes, ttl_s: float) -> None:
+        rows_of(db, _OLD_VALUES, (FORGOTTEN_PER_WRITE,))
+        rows_of(db, _KEEP, (name, value, ttl_s))
 
-    async def delete(self, response_id: str) -> bool:
-        """Delete the record and its items; return whether it existed."""
-        return await self._run(lambda db: rows_of(db, _DELETE, (response_id,)) == [(True,)])
+    def _swap(self, db: Any, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
+        if old is None:
+            done = rows_of(db, _ADD, (name, new, ttl_s))
+        else:
+            done = rows_of(db, _REPLACE, (new, ttl_s, name, old))
+        return bool(done) or self._value(db, name) == new
 
-    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return the stored output items among *names* that belong to *owner*, by id."""
+    def _forget(self, db: Any, names: Sequence[str]) -> None:
+        rows_of(db, "delete from openbridge_values where name = any(?)", (sorted(names),))
 
-        def read(db: Any) -> Mapping[str, JsonObject]:
-            rows = rows_of(db, _ITEMS, (list(names),))
-            return unpacked_items([(name, data) for name, data in rows], owner)
+    def _sealing_key(self, db: Any, made: bytes) -> bytes:
+        add = "insert into openbridge_secrets values ('sealing', ?) on conflict do nothing"
+        rows_of(db, add, (made,))
+        rows = rows_of(db, "select value from openbridge_secrets where name = 'sealing'")
+        return bytes(rows[0][0])
 
-        return await self._run(read) if names else {}
+    def _close(self) -> None:
+        self._db.close()
 
-    async def value(self, name: str) -> bytes | None:
-        """Return the named value; None if it does not exist or has expired."""
-        return await self._run(lambda db: _first(rows_of(db, _VALUE, (name,))))
-
-    async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write a named value for *ttl_s* seconds."""
-
-        def write(db: Any) -> None:
-            rows_of(db, _OLD_VALUES, (FORGOTTEN_PER_WRITE,))
-            rows_of(db, _KEEP, (name, value, ttl_s))
-
-        await self._run(write)
-
-    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
-
-        def write(db: Any) -> bool:
-            if old is None:
-                done = rows_of(db, _ADD, (name, new, ttl_s))
-            else:
-                done = rows_of(db, _REPLACE, (new, ttl_s, name, old))
-            return bool(done) or _first(rows_of(db, _VALUE, (name,))) == new
-
-        return await self._run(write)
-
-    async def forget(self, names: Sequence[str]) -> None:
-        """Remove named values."""
-        sql = "delete from openbridge_values where name = any(?)"
-        await self._run(lambda db: rows_of(db, sql, (sorted(names),)))
-
-    async def sealing_key(self) -> bytes:
-        """Return the key of all gateways of this database."""
-
-        def read(db: Any) -> bytes:
-            made = secrets.token_bytes(SEALING_KEY_BYTES)
-            add = "insert into openbridge_secrets values ('sealing', ?) on conflict do nothing"
-            rows_of(db, add, (made,))
-            rows = rows_of(db, "select value from openbridge_secrets where name = 'sealing'")
-            return bytes(rows[0][0])
-
-        return await self._run(read)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._db.close)
-
-    async def _run(self, step: Callable[[Any], _T]) -> _T:
-        return await anyio.to_thread.run_sync(partial(self._guarded, step), limiter=self._threads)
-
-    def _guarded(self, step: Callable[[Any], _T]) -> _T:
+    def _transact(self, step: Callable[[Any], _T]) -> _T:
         import psycopg
 
         try:

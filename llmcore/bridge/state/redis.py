@@ -6,28 +6,19 @@ Redis forgets at the end of their time to live, and `openbridge:sealing-key`.
 
 import math
 import re
-import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
-
-import anyio
-import anyio.to_thread
 
 from llmcore.bridge.state.store import (
     FULL_S,
-    SEALING_KEY_BYTES,
     THREADS,
+    ResponseStore,
     StateUnavailableError,
-    packed,
-    packed_items,
     reason_of,
     unpacked,
-    unpacked_items,
 )
 from llmcore.fronts.openai_responses.state import Record
-from llmcore.schema.json import JsonObject
 from llmcore.storage.hung_server import HungServer
 from llmcore.storage.redis import connect
 
@@ -113,102 +104,64 @@ class RedisConnections:
         self.client.close()
 
 
-class RedisResponseStore:
-    """A store in Redis. Each call runs in a thread, so any event loop may use it."""
+class RedisResponseStore(ResponseStore):
+    """A store in Redis."""
 
     def __init__(self, url: str, *, ttl_s: float, setting: str = "OPENBRIDGE_REDIS_URL") -> None:
         self._ttl_ms = math.ceil(ttl_s * 1000)
         self._connections = RedisConnections(url, stored="the response store", setting=setting)
-        self._threads = anyio.CapacityLimiter(THREADS)
 
-    async def check(self) -> None:
-        """Raise StateUnavailableError unless Redis answers and can be written to."""
-        await anyio.to_thread.run_sync(self._connections.check, limiter=self._threads)
+    def _transact(self, step: Callable[[Any], _T]) -> _T:
+        return self._connections.run(step)
 
-    async def put(self, record: Record) -> None:
-        """Write *record* and its items in one transaction."""
+    def _check(self) -> None:
+        self._connections.check()
 
-        def write(redis: Any) -> None:
-            data = packed(record)
-            with redis.pipeline(transaction=True) as transaction:
-                transaction.set(_response(record.id), data, px=self._ttl_ms)
-                for name, item in packed_items(record).items():
-                    transaction.set(_item(name), item, px=self._ttl_ms)
-                transaction.execute()
+    def _put(self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes]) -> None:
+        with db.pipeline(transaction=True) as transaction:
+            transaction.set(_response(record.id), data, px=self._ttl_ms)
+            for name, item in items.items():
+                transaction.set(_item(name), item, px=self._ttl_ms)
+            transaction.execute()
 
-        await self._run(write)
+    def _get(self, db: Any, response_id: str) -> bytes | None:
+        data: bytes | None = db.get(_response(response_id))
+        return data
 
-    async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if it does not exist or has expired."""
-
-        def read(redis: Any) -> Record | None:
-            data = redis.get(_response(response_id))
-            return None if data is None else unpacked(data)
-
-        return await self._run(read)
-
-    async def delete(self, response_id: str) -> bool:
-        """Delete the record and its items; return whether it existed."""
-        record = await self.get(response_id)
-        if record is None:
+    def _delete(self, db: Any, response_id: str) -> bool:
+        data = self._get(db, response_id)
+        if data is None:
             return False
-        keys = [_response(response_id), *map(_item, record.items)]
-
-        def forget(redis: Any) -> None:
-            with redis.pipeline(transaction=True) as transaction:
-                transaction.delete(*keys)
-                transaction.execute()
-
-        await self._run(forget)
+        keys = [_response(response_id), *map(_item, unpacked(data).items)]
+        with db.pipeline(transaction=True) as transaction:
+            transaction.delete(*keys)
+            transaction.execute()
         return True
 
-    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return the stored output items among *names* that belong to *owner*, by id."""
-        if not names:
-            return {}
+    def _items(self, db: Any, names: Sequence[str]) -> Iterable[tuple[str, bytes]]:
+        items = zip(names, db.mget(list(map(_item, names))), strict=True)
+        return ((name, data) for name, data in items if data)
 
-        def read(redis: Any) -> Mapping[str, JsonObject]:
-            items = zip(names, redis.mget(list(map(_item, names))), strict=True)
-            return unpacked_items([(name, data) for name, data in items if data], owner)
+    def _value(self, db: Any, name: str) -> bytes | None:
+        value: bytes | None = db.get(_value(name))
+        return value
 
-        return await self._run(read)
+    def _keep(self, db: Any, name: str, value: bytes, ttl_s: float) -> None:
+        db.set(_value(name), value, px=_ms(ttl_s))
 
-    async def value(self, name: str) -> bytes | None:
-        """Return the named value; None if it does not exist or has expired."""
-        return await self._run(lambda redis: redis.get(_value(name)))
-
-    async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write a named value for *ttl_s* seconds."""
-        await self._run(lambda redis: redis.set(_value(name), value, px=_ms(ttl_s)))
-
-    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
+    def _swap(self, db: Any, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
         given = (int(old is not None), old or b"", new, _ms(ttl_s))
-        return await self._run(lambda redis: redis.eval(_SWAP, 1, _value(name), *given) == 1)
+        return bool(db.eval(_SWAP, 1, _value(name), *given) == 1)
 
-    async def forget(self, names: Sequence[str]) -> None:
-        """Remove named values."""
-        if names:
-            await self._run(lambda redis: redis.delete(*map(_value, names)))
+    def _forget(self, db: Any, names: Sequence[str]) -> None:
+        db.delete(*map(_value, names))
 
-    async def sealing_key(self) -> bytes:
-        """Return the key of all gateways of this Redis, which never expires."""
+    def _sealing_key(self, db: Any, made: bytes) -> bytes:
+        db.set(_SEALING_KEY, made, nx=True)  # it never expires
+        return bytes(db.get(_SEALING_KEY))
 
-        def read(redis: Any) -> bytes:
-            redis.set(_SEALING_KEY, secrets.token_bytes(SEALING_KEY_BYTES), nx=True)
-            return bytes(redis.get(_SEALING_KEY))
-
-        return await self._run(read)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._connections.close)
-
-    async def _run(self, step: Callable[[Any], _T]) -> _T:
-        return await anyio.to_thread.run_sync(
-            partial(self._connections.run, step), limiter=self._threads
-        )
+    def _close(self) -> None:
+        self._connections.close()
 
 
 def _response(name: str) -> str:

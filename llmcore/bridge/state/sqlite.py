@@ -6,35 +6,24 @@ takes are kept in the database, so that a write costs the same however many resp
 """
 
 import math
-import secrets
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
-
-import anyio
-import anyio.to_thread
 
 from llmcore.bridge.state.store import (
     FORGOTTEN_PER_WRITE,
     FULL_S,
-    SEALING_KEY_BYTES,
     SMALL_VALUE_BYTES,
-    THREADS,
+    ResponseStore,
     StateUnavailableError,
     no_room_for_values,
-    packed,
-    packed_items,
-    unpacked,
-    unpacked_items,
 )
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema import json
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile
 
 _T = TypeVar("_T")
@@ -92,6 +81,20 @@ LAYOUT: Final = Layout(
     pragmas=("synchronous = NORMAL",),
 )
 _PUT = "insert into responses (id, data, expires, size, owner) values (?, ?, ?, ?, ?)"
+_GET = "select data from responses where id = ? and expires > ?"
+_ITEMS = """
+select items.id, items.data from items join responses on responses.id = response_id
+where items.id in (select value from json_each(?)) and expires > ?
+"""
+_VALUE = "select value from named_values where name = ? and expires > ?"
+_OLD_VALUES = """
+delete from named_values where name in (
+    select name from named_values where expires <= ? order by expires limit ?)
+"""
+_KEEP = """
+insert into named_values values (?, ?, ?)
+on conflict (name) do update set value = excluded.value, expires = excluded.expires
+"""
 _EXPIRED = "select id from responses where expires <= ? order by expires limit 1"
 _OLDEST = "select id from responses where id <> ? order by expires limit 1"
 _OLDEST_OF_LARGEST = """
@@ -104,7 +107,7 @@ _ROOM_BYTES = 16 * 1024 * 1024
 """Free space that the disk must have before a request is sent to an upstream."""
 
 
-class SqliteResponseStore:
+class SqliteResponseStore(ResponseStore):
     """A store in one SQLite file, opened on first use. Only its owner may read the file.
 
     Without a *path* it is in the memory of this process, and gone when it is closed.
@@ -129,145 +132,81 @@ class SqliteResponseStore:
         self._ttl_s = ttl_s
         self._bounds = _Bounds(max_entries, max_bytes)
         self._clock = clock
-        self._threads: anyio.CapacityLimiter | None = None
-        """Made by the event loop that uses the store, which need not be the one that made it."""
         self._full_until = -math.inf
 
-    async def check(self) -> None:
+    def _check(self) -> None:
         """Return if the file can be opened and written, and its disk has room for a record."""
-        if self._file.path is not None:
-            await self._run(partial(self._check, self._file.path))
-
-    def _check(self, path: Path, db: sqlite3.Connection) -> None:
-        db.execute("begin immediate").connection.rollback()
+        path = self._file.path
+        if path is None:
+            return
+        self._transact(lambda db: db.execute("begin immediate").connection.rollback())
         free = shutil.disk_usage(path.parent).free
         if free < _ROOM_BYTES or time.monotonic() < self._full_until:
             raise StateUnavailableError(f"the disk of the response store {path} is full")
 
-    async def put(self, record: Record) -> None:
-        """Write *record* and its items in one transaction; others are deleted for space."""
-        await self._in_thread(partial(self._put, record))
-
-    def _put(self, record: Record) -> None:
-        data = packed(record)  # before the lock: large ones take a while
-        items = packed_items(record)
+    def _put(
+        self, db: sqlite3.Connection, record: Record, data: bytes, items: Mapping[str, bytes]
+    ) -> None:
         size = len(data) + sum(map(len, items.values()))
+        now = self._clock()
+        db.execute("begin immediate")
+        _remove(db, record.id)
+        db.execute(_PUT, (record.id, data, now + self._ttl_s, size, record.owner))
+        rows = [(name, record.id, item) for name, item in items.items()]
+        db.executemany("insert or replace into items values (?, ?, ?)", rows)
+        _make_room(db, self._bounds, record.id, now)
 
-        def write(db: sqlite3.Connection) -> None:
-            now = self._clock()
+    def _get(self, db: sqlite3.Connection, response_id: str) -> bytes | None:
+        row: tuple[bytes] | None = db.execute(_GET, (response_id, self._clock())).fetchone()
+        return None if row is None else row[0]
+
+    def _delete(self, db: sqlite3.Connection, response_id: str) -> bool:
+        db.execute("begin immediate")
+        live = self._get(db, response_id) is not None
+        _remove(db, response_id)
+        return live
+
+    def _items(self, db: sqlite3.Connection, names: Sequence[str]) -> Iterable[tuple[str, bytes]]:
+        return db.execute(_ITEMS, (json.dumps(names).decode(), self._clock()))
+
+    def _value(self, db: sqlite3.Connection, name: str) -> bytes | None:
+        row = db.execute(_VALUE, (name, self._clock())).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def _keep(self, db: sqlite3.Connection, name: str, value: bytes, ttl_s: float) -> None:
+        """Write a value; StateUnavailableError if there is no room."""
+        if not db.in_transaction:
             db.execute("begin immediate")
-            _forget(db, record.id)
-            row = (record.id, data, now + self._ttl_s, size, record.owner)
-            db.execute(_PUT, row)
-            db.executemany(
-                "insert or replace into items values (?, ?, ?)",
-                [(name, record.id, item) for name, item in items.items()],
-            )
-            _make_room(db, self._bounds, record.id, now)
+        now = self._clock()
+        db.execute(_OLD_VALUES, (now, FORGOTTEN_PER_WRITE))
+        (held,) = db.execute("select bytes from named_values_held").fetchone()
+        if len(value) > SMALL_VALUE_BYTES and held + len(value) > self._bounds.bytes:
+            raise no_room_for_values()
+        db.execute(_KEEP, (name, value, now + ttl_s))
 
-        self._locked(write)
+    def _swap(
+        self, db: sqlite3.Connection, name: str, old: bytes | None, new: bytes, ttl_s: float
+    ) -> bool:
+        db.execute("begin immediate")
+        value = self._value(db, name)
+        if value == old:
+            self._keep(db, name, new, ttl_s)
+            return True
+        return value == new
 
-    async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if it does not exist or has expired."""
-        return await self._in_thread(partial(self._get, response_id))
+    def _forget(self, db: sqlite3.Connection, names: Sequence[str]) -> None:
+        db.execute("begin immediate")
+        db.executemany("delete from named_values where name = ?", [(name,) for name in names])
 
-    def _get(self, response_id: str) -> Record | None:
-        def read(db: sqlite3.Connection) -> tuple[bytes] | None:
-            query = "select data from responses where id = ? and expires > ?"
-            row: tuple[bytes] | None = db.execute(query, (response_id, self._clock())).fetchone()
-            return row
+    def _sealing_key(self, db: sqlite3.Connection, made: bytes) -> bytes:
+        db.execute("insert or ignore into secrets values ('sealing', ?)", (made,))
+        row = db.execute("select value from secrets where name = 'sealing'").fetchone()
+        return bytes(row[0])
 
-        found = self._locked(read)
-        return None if found is None else unpacked(found[0])
+    def _close(self) -> None:
+        self._file.close()
 
-    async def delete(self, response_id: str) -> bool:
-        """Delete the record and its items; return whether it existed."""
-
-        def forget(db: sqlite3.Connection) -> bool:
-            db.execute("begin immediate")
-            live = db.execute(
-                "select 1 from responses where id = ? and expires > ?",
-                (response_id, self._clock()),
-            ).fetchone()
-            _forget(db, response_id)
-            return live is not None
-
-        return await self._run(forget)
-
-    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return the stored output items among *names* that belong to *owner*, by id."""
-
-        def read(db: sqlite3.Connection) -> Mapping[str, JsonObject]:
-            rows = db.execute(
-                "select items.id, items.data from items "
-                "join responses on responses.id = response_id "
-                "where items.id in (select value from json_each(?)) and expires > ?",
-                (json.dumps(names).decode(), self._clock()),
-            )
-            return unpacked_items(rows, owner)
-
-        return await self._run(read) if names else {}
-
-    async def value(self, name: str) -> bytes | None:
-        """Return the named value; None if it does not exist or has expired."""
-        return await self._run(lambda db: _value(db, name, self._clock()))
-
-    async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write a named value for *ttl_s* seconds; StateUnavailableError if there is no room."""
-
-        def write(db: sqlite3.Connection) -> None:
-            db.execute("begin immediate")
-            _keep(db, self._bounds, name, value, now=self._clock(), ttl_s=ttl_s)
-
-        await self._run(write)
-
-    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
-
-        def write(db: sqlite3.Connection) -> bool:
-            db.execute("begin immediate")
-            value = _value(db, name, now := self._clock())
-            if value == old:
-                _keep(db, self._bounds, name, new, now=now, ttl_s=ttl_s)
-                return True
-            return value == new
-
-        return await self._run(write)
-
-    async def forget(self, names: Sequence[str]) -> None:
-        """Remove named values."""
-
-        def remove(db: sqlite3.Connection) -> None:
-            db.execute("begin immediate")
-            db.executemany("delete from named_values where name = ?", [(name,) for name in names])
-
-        await self._run(remove)
-
-    async def sealing_key(self) -> bytes:
-        """Return the key of all processes that share the file."""
-
-        def read(db: sqlite3.Connection) -> bytes:
-            made = secrets.token_bytes(SEALING_KEY_BYTES)
-            db.execute("insert or ignore into secrets values ('sealing', ?)", (made,))
-            row = db.execute("select value from secrets where name = 'sealing'").fetchone()
-            return bytes(row[0])
-
-        return await self._run(read)
-
-    async def aclose(self) -> None:
-        """Close the file."""
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._file.close)
-
-    async def _run(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Run *step* in a thread, in a transaction of its own if it begins one."""
-        return await self._in_thread(partial(self._locked, step))
-
-    async def _in_thread(self, step: Callable[[], _T]) -> _T:
-        self._threads = self._threads or anyio.CapacityLimiter(THREADS)
-        return await anyio.to_thread.run_sync(step, limiter=self._threads)
-
-    def _locked(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
+    def _transact(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
         def committed(db: sqlite3.Connection) -> _T:
             with db:
                 return step(db)
@@ -302,7 +241,7 @@ def _make_room(db: sqlite3.Connection, bounds: _Bounds, written: str, now: float
         row = db.execute(_EXPIRED, (now,)).fetchone() or _in_excess(db, bounds, written)
         if row is None:
             return
-        _forget(db, row[0])
+        _remove(db, row[0])
 
 
 def _in_excess(db: sqlite3.Connection, bounds: _Bounds, written: str) -> tuple[str] | None:
@@ -326,34 +265,7 @@ def _held(db: sqlite3.Connection) -> tuple[int, int]:
     return entries, size
 
 
-def _forget(db: sqlite3.Connection, response_id: str) -> None:
+def _remove(db: sqlite3.Connection, response_id: str) -> None:
     """Remove a response and its items, if it is there."""
     db.execute("delete from items where response_id = ?", (response_id,))
     db.execute("delete from responses where id = ?", (response_id,))
-
-
-# -- named values
-
-
-def _value(db: sqlite3.Connection, name: str, now: float) -> bytes | None:
-    query = "select value from named_values where name = ? and expires > ?"
-    row = db.execute(query, (name, now)).fetchone()
-    return None if row is None else bytes(row[0])
-
-
-def _keep(
-    db: sqlite3.Connection, bounds: _Bounds, name: str, value: bytes, *, now: float, ttl_s: float
-) -> None:
-    db.execute(
-        "delete from named_values where name in "
-        "(select name from named_values where expires <= ? order by expires limit ?)",
-        (now, FORGOTTEN_PER_WRITE),
-    )
-    (held,) = db.execute("select bytes from named_values_held").fetchone()
-    if len(value) > SMALL_VALUE_BYTES and held + len(value) > bounds.bytes:
-        raise no_room_for_values()
-    db.execute(
-        "insert into named_values values (?, ?, ?) on conflict (name) "
-        "do update set value = excluded.value, expires = excluded.expires",
-        (name, value, now + ttl_s),
-    )

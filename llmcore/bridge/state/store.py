@@ -1,4 +1,4 @@
-"""Records of responses, and the interface of the stores that keep them.
+"""Records of responses, and what the stores that keep them have in common.
 
 A store deletes a record at the end of its time to live. `put` writes a record and its items, which
 later requests can refer to, in one step: either all of it is stored or nothing.
@@ -8,15 +8,22 @@ memory use them to agree, for example, on which of them makes a background respo
 ended.
 """
 
+import secrets
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
+import anyio
+import anyio.to_thread
 from attrs import asdict
 
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue, present
+
+_T = TypeVar("_T")
 
 _VERSION = b"\x01"
 SEALING_KEY_BYTES = 32
@@ -56,55 +63,124 @@ def reason_of(error: Exception) -> str:
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-class ResponseStore(Protocol):
-    """Keeps records. Safe for concurrent use; every call may raise StateUnavailableError."""
+class ResponseStore(ABC):
+    """Keeps records. Safe for concurrent use; every call may raise StateUnavailableError.
+
+    A store has a few short blocking steps, which run in threads, so that any event loop may use it.
+    Each of them is given the database: a connection, a cursor or a client.
+    """
+
+    _threads: anyio.CapacityLimiter | None = None
+    """Made by the event loop that uses the store, which need not be the one that made it."""
 
     async def check(self) -> None:
         """Raise StateUnavailableError if a record could not be written now."""
-        ...
+        await self._in_thread(self._check)
 
     async def put(self, record: Record) -> None:
         """Write *record* and its items: all of them or nothing."""
-        ...
+        await self._in_thread(partial(self._put_packed, record))
+
+    def _put_packed(self, record: Record) -> None:
+        data, items = packed(record), packed_items(record)  # before others wait: it takes a while
+        self._transact(lambda db: self._put(db, record, data, items))
 
     async def get(self, response_id: str) -> Record | None:
         """Return the record; None if it does not exist or has expired."""
-        ...
+        return await self._in_thread(partial(self._get_unpacked, response_id))
+
+    def _get_unpacked(self, response_id: str) -> Record | None:
+        data = self._transact(lambda db: self._get(db, response_id))
+        return None if data is None else unpacked(data)
 
     async def delete(self, response_id: str) -> bool:
         """Delete the record and its items; return whether it existed."""
-        ...
+        return await self._run(lambda db: self._delete(db, response_id))
 
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
         """Return the stored output items among *names* that belong to *owner*, by id."""
-        ...
+        if not names:
+            return {}
+        return await self._run(lambda db: unpacked_items(self._items(db, names), owner))
 
     async def value(self, name: str) -> bytes | None:
         """Return the named value; None if it does not exist or has expired."""
-        ...
+        return await self._run(lambda db: self._value(db, name))
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
         """Write a named value for *ttl_s* seconds, in place of any earlier one."""
-        ...
+        await self._run(lambda db: self._keep(db, name, value, ttl_s))
 
     async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
         """Write *new* if the value is *old*, where None is a missing one; atomic.
 
         Returns whether the value is *new* afterwards.
         """
-        ...
+        return await self._run(lambda db: self._swap(db, name, old, new, ttl_s))
 
     async def forget(self, names: Sequence[str]) -> None:
         """Remove named values."""
-        ...
+        if names:
+            await self._run(lambda db: self._forget(db, names))
 
     async def sealing_key(self) -> bytes:
         """Return the key that all users of this store share; the first call makes it."""
-        ...
+        made = secrets.token_bytes(SEALING_KEY_BYTES)
+        return await self._run(lambda db: self._sealing_key(db, made))
 
     async def aclose(self) -> None:
         """Close all connections and files. Idempotent."""
-        ...
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._close)
+
+    async def _run(self, step: Callable[[Any], _T]) -> _T:
+        """Run *step* in a thread."""
+        return await self._in_thread(partial(self._transact, step))
+
+    async def _in_thread(self, step: Callable[[], _T]) -> _T:
+        self._threads = self._threads or anyio.CapacityLimiter(THREADS)
+        return await anyio.to_thread.run_sync(step, limiter=self._threads)
+
+    # -- the steps of a store
+
+    @abstractmethod
+    def _transact(self, step: Callable[[Any], _T]) -> _T:
+        """Return what *step* returns for the database; raises StateUnavailableError."""
+
+    @abstractmethod
+    def _check(self) -> None: ...
+
+    @abstractmethod
+    def _put(self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes]) -> None:
+        """Write the *data* of *record*, and its *items*."""
+
+    @abstractmethod
+    def _get(self, db: Any, response_id: str) -> bytes | None: ...
+
+    @abstractmethod
+    def _delete(self, db: Any, response_id: str) -> bool: ...
+
+    @abstractmethod
+    def _items(self, db: Any, names: Sequence[str]) -> Iterable[tuple[str, bytes]]: ...
+
+    @abstractmethod
+    def _value(self, db: Any, name: str) -> bytes | None: ...
+
+    @abstractmethod
+    def _keep(self, db: Any, name: str, value: bytes, ttl_s: float) -> None: ...
+
+    @abstractmethod
+    def _swap(self, db: Any, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool: ...
+
+    @abstractmethod
+    def _forget(self, db: Any, names: Sequence[str]) -> None: ...
+
+    @abstractmethod
+    def _sealing_key(self, db: Any, made: bytes) -> bytes:
+        """Return the key that is stored; *made*, if there was none."""
+
+    @abstractmethod
+    def _close(self) -> None: ...
 
 
 def packed(record: Record) -> bytes:
