@@ -121,11 +121,9 @@ class Run:
             raise self.error
         if not self.complete:
             raise AbortError("the run was closed before its end", partial=self.partial)
-        return GenerateResult(steps=tuple(self.steps), messages=self._messages)
+        return self._so_far()
 
-    def _so_far(self) -> GenerateResult[None] | None:
-        if not self.steps:
-            return None
+    def _so_far(self) -> GenerateResult[None]:
         return GenerateResult(steps=tuple(self.steps), messages=self._messages)
 
     # -- reading
@@ -184,7 +182,7 @@ class Run:
         await self.aclose()
         if isinstance(error, RunLimitError):
             self._keep_finished_tools()
-            error.result = self._so_far()
+            error.result = self._so_far() if self.steps else None
             await self._keep_new_messages()
         return (ErrorEvent(error),)
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from threading import Lock
-from typing import Self
 
 import anyio.lowlevel
 from attrs import define, field
@@ -14,6 +13,7 @@ from llmcore.sessions.contract.run_rules import check_next
 from llmcore.sessions.store import (
     RunInfo,
     Seconds,
+    SessionStore,
     StoredEntry,
     check_range,
     check_run_id,
@@ -33,7 +33,7 @@ class _Run:
 
 
 @with_call_hints()
-class MemoryStore:
+class MemoryStore(SessionStore):
     """A SessionStore that ends with the process.
 
     A run is forgotten *ttl_s* seconds after it was last appended to.
@@ -107,12 +107,6 @@ class MemoryStore:
 
     async def aclose(self) -> None:
         """Do nothing: there is nothing to close."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
 
     def _forget_expired(self) -> None:
         now = self._clock()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 
@@ -23,6 +23,7 @@ from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
 from llmcore.sessions.store import (
     RunInfo,
+    SessionStore,
     SessionStoreError,
     StoredEntry,
     check_range,
@@ -52,7 +53,7 @@ class _Keys:
 
 
 @with_call_hints()
-class RedisStore:
+class RedisStore(SessionStore):
     """A SessionStore in the Redis server at *url* (`redis://`, `rediss://`, `unix://`).
 
     A run is forgotten *ttl_s* seconds after it was last appended to. Keys begin with *prefix*;
@@ -107,13 +108,6 @@ class RedisStore:
     async def aclose(self) -> None:
         """Close the connections. Idempotent; a later call opens new ones."""
         await anyio.to_thread.run_sync(self._close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        with anyio.CancelScope(shield=True):
-            await self.aclose()
 
     # -- in worker threads
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import anyio.to_thread
 
@@ -23,6 +23,7 @@ from llmcore.sessions.contract.run_rules import call_ids, check_next
 from llmcore.sessions.store import (
     RunInfo,
     Seconds,
+    SessionStore,
     SessionStoreError,
     StoredEntry,
     check_range,
@@ -76,7 +77,7 @@ _IDS_A_QUERY = 500
 
 
 @with_call_hints(db_path="path", database="path", file="path")
-class SQLiteStore:
+class SQLiteStore(SessionStore):
     """A SessionStore in the file *path*, which is made when first needed, for its owner only.
 
     A run is deleted *ttl_s* seconds after the last append. An append whose caller is cancelled is
@@ -145,13 +146,6 @@ class SQLiteStore:
         """Close the file. Idempotent; a later call opens it again."""
         await anyio.to_thread.run_sync(self._writer.close)
         await anyio.to_thread.run_sync(self._reader.close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        with anyio.CancelScope(shield=True):
-            await self.aclose()
 
     async def _run(self, file: SqliteFile, work: Callable[[sqlite3.Connection], _T]) -> _T:
         return await anyio.to_thread.run_sync(_run, file, work)

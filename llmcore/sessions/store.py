@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol, Self, TypeAlias
 
+import anyio
 from attrs import define
 
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -86,11 +87,12 @@ class SessionStore(Protocol):
 
     async def __aenter__(self) -> Self:
         """Return the store itself."""
-        ...
+        return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Close the store."""
-        ...
+        with anyio.CancelScope(shield=True):
+            await self.aclose()
 
 
 class SessionStoreError(LLMError):

@@ -68,8 +68,7 @@ class SocketTrack(Track):
 
     def failed(self, error: LLMError) -> None:
         """Record the error that broke the socket, as its transport raised it."""
-        kind = type(error)
-        self.failure = kind(error.message, error_code=error.error_code, retryable=error.retryable)
+        self.failure = _without_partial(error)
 
     def interaction(self) -> WebSocketInteraction:
         """Return what has been recorded so far."""
