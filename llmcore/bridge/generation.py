@@ -130,14 +130,18 @@ class Generation(Generic[Read]):
 
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of the *chosen* model, to be run."""
-        call, owner = self.with_cache_marks(call, chosen), call.caller.owner
+        call = self.with_cache_marks(call, chosen)
         if route := self.relay_route(call.request, chosen):
             return self.relayed(call, chosen, route)
-        chosen = self.with_kept_state(chosen, owner)
+        chosen = self.with_kept_state(chosen, call.caller.owner)
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
+        return self.translated(call, chosen, read)
+
+    def translated(self, call: OperationRequest, chosen: ChosenModel, read: Read) -> ResponseRun:
+        """Return the response to a request that was read for its upstream."""
         writer = self.front.writer(chosen.info, read, chosen.upstream)
-        keep = self.keeping_calls(writer, owner)
+        keep = self.keeping_calls(writer, call.caller.owner)
         cached = self.cached(call, chosen, read.request)
         return self.run(call, chosen, read, writer, keep=keep, cached=cached)
 

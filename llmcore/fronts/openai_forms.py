@@ -1,4 +1,4 @@
-"""The errors, models, formats of responses and tools that Chat Completions and Responses share.
+"""The errors, models, settings and tools that Chat Completions and Responses share.
 
     {"error": {"message": "...", "type": "rate_limit_error", "param": null,
                "code": "rate_limit_exceeded"}}
@@ -18,10 +18,10 @@ from llmcore.fronts.front import ListedModel
 from llmcore.fronts.reading import Fields, read
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
-from llmcore.schema.content import TokenLogprob
+from llmcore.schema.content import CacheTtl, TokenLogprob
 from llmcore.schema.events import Finish
 from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
-from llmcore.schema.options import ResponseFormat
+from llmcore.schema.options import CachePolicy, ResponseFormat
 from llmcore.schema.tools import Grammar, ToolChoice
 from llmcore.schema.usage import Usage
 
@@ -123,6 +123,33 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
         name=str_or_none(form.get("name")) or "response",
         description=str_or_none(form.get("description")),
         strict=read(form, "strict", bool, where),
+    )
+
+
+# -- reasoning and caching
+
+_SUMMARIES: Final = ("auto", "concise", "detailed", "none")
+
+
+def checked_summary(summary: Any) -> Any:
+    """Return the summary of `reasoning`; FrontError for a word that the APIs do not have."""
+    if summary not in (None, *_SUMMARIES):
+        words = ", ".join(_SUMMARIES)
+        raise invalid(f"reasoning.summary must be one of {words}.", "reasoning.summary")
+    return summary
+
+
+def read_cache(
+    body: Fields, *, ttl: CacheTtl | None = None, is_marked: bool = False
+) -> CachePolicy:
+    """Return the cache policy, which is manual where the client has marked a prefix itself."""
+    options = read(body, "prompt_cache_options", dict) or {}
+    retention = read(body, "prompt_cache_retention", str)
+    return CachePolicy(
+        mode="manual" if is_marked or options.get("mode") == "explicit" else "auto",
+        ttl=ttl,
+        key=read(body, "prompt_cache_key", str),
+        retention=retention or str_or_none(options.get("ttl")),
     )
 
 

@@ -30,7 +30,13 @@ from llmcore.fronts.openai_chat.foreign_forms import (
 )
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
-from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE, read_format
+from llmcore.fronts.openai_forms import (
+    END_USER,
+    TOOL_CHOICE,
+    checked_summary,
+    read_cache,
+    read_format,
+)
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
@@ -49,7 +55,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, int_or_none, object_or_empty, objects, str_or_none
-from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
+from llmcore.schema.options import GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool
 
@@ -112,7 +118,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
             field(body, "response_format", dict), "response_format", inner="json_schema"
         ),
         reasoning=_reasoning(body, upstream),
-        cache=_cache(body),
+        cache=read_cache(body, ttl=cache_ttl_of(body), is_marked=_has_anthropic_marks(body)),
         metadata=_metadata(body, diagnostics),
         provider_options=_provider_options(body, upstream, offer.native_choice, diagnostics),
     )
@@ -231,8 +237,7 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     says_nothing = summary is None if same_api else summary in (None, "none")
     if effort is None and budget is None and says_nothing and switch is None:
         return None
-    if summary not in (None, *_SUMMARIES):
-        raise invalid(f"reasoning.summary is one of {', '.join(_SUMMARIES)}.", "reasoning.summary")
+    summary = checked_summary(summary)
     on_request = hides_reasoning(upstream.protocol_id) and effort != "none"
     if summary is None and reasoning and on_request:
         summary = "auto"
@@ -262,20 +267,7 @@ def _thinking_switch(body: Fields, reasoning: Fields) -> bool | None:
 
 _STATES: Final[Mapping[str, bool]] = {"enabled": True, "adaptive": True, "disabled": False}
 """`thinking.type`."""
-_SUMMARIES: Final = ("auto", "concise", "detailed", "none")
 _OF_REASONING: Final = frozenset({"include_reasoning", "reasoning", "reasoning_effort", *_SWITCHES})
-
-
-def _cache(body: Fields) -> CachePolicy:
-    options = field(body, "prompt_cache_options", dict) or {}
-    retention = field(body, "prompt_cache_retention", str)
-    marked = options.get("mode") == "explicit" or _has_anthropic_marks(body)
-    return CachePolicy(
-        mode="manual" if marked else "auto",
-        ttl=cache_ttl_of(body),
-        key=field(body, "prompt_cache_key", str),
-        retention=str_or_none(options.get("ttl")) if retention is None else retention,
-    )
 
 
 def _has_anthropic_marks(body: Fields) -> bool:

@@ -28,8 +28,8 @@ from llmcore.protocols.openai_responses.names import PARAMETERS
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
-from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
+from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 
 Body = Mapping[str, Any]
 
@@ -92,20 +92,14 @@ _PENALTIES: Final = {name: name for name in ("presence_penalty", "frequency_pena
 """Parameters that OpenAI's API lacks, for upstreams that have them."""
 
 
-_SUMMARIES: Final = ("auto", "concise", "detailed", "none")
-
-
 def read_reasoning(body: Body) -> ReasoningOptions | None:
     """Return the reasoning options; None if the request sets none."""
     reasoning = read_field(body, "reasoning", dict)
     if not reasoning:
         return None
     effort = read_field(reasoning, "effort", str, "reasoning.")
-    summary: Any = reasoning.get("summary") or reasoning.get("generate_summary")
-    if summary not in (None, *_SUMMARIES):
-        raise invalid(
-            f"reasoning.summary must be one of {', '.join(_SUMMARIES)}.", "reasoning.summary"
-        )
+    given = reasoning.get("summary") or reasoning.get("generate_summary")
+    summary = openai_forms.checked_summary(given)
     if effort is None and summary is None:
         return None
     return ReasoningOptions(effort=effort, summary=summary)
@@ -115,17 +109,6 @@ def read_format(body: Body) -> ResponseFormat | None:
     """Return the response format; None for free text."""
     form = read_field(read_field(body, "text", dict) or {}, "format", dict, "text.")
     return openai_forms.read_format(form, "text.format")
-
-
-def read_cache(body: Body) -> CachePolicy:
-    """Return the cache policy."""
-    options = read_field(body, "prompt_cache_options", dict) or {}
-    retention = read_field(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
-    return CachePolicy(
-        mode="manual" if options.get("mode") == "explicit" else "auto",
-        key=read_field(body, "prompt_cache_key", str),
-        retention=retention,
-    )
 
 
 # -- native fields

@@ -15,13 +15,13 @@ from typing import Any, Final
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
+from llmcore.fronts.openai_forms import read_cache
 from llmcore.fronts.openai_responses.compaction import needs_summary
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
 from llmcore.fronts.openai_responses.messages import InputReader, read_items
 from llmcore.fronts.openai_responses.parameters import (
     check_types,
     provider_options,
-    read_cache,
     read_format,
     read_generation,
     read_reasoning,
