@@ -89,8 +89,9 @@ class Run:
         self._client = plan.ready_client()
         self._spans = RunSpans.of(self._client, self._request)
         self._timeouts = self._client.timeouts_for(self._request, plan.timeout)
-        self._messages: tuple[Message, ...] = self._request.messages
-        self._kept = len(self._messages)
+        self.messages: tuple[Message, ...] = self._request.messages
+        """The conversation so far, without an unfinished step."""
+        self._kept = len(self.messages)
         self._controller = AbortController()  # tools get its signal if the caller gave none
         self._time = RunTime(plan.abort_signal, self._timeouts, self._account.limits)
         self._phase: _Phase = Run._begin
@@ -102,11 +103,6 @@ class Run:
         """Whether the run reached its end, with a response."""
 
     # -- state
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, without an unfinished step."""
-        return self._messages
 
     @property
     def partial(self) -> LLMResponse | None:
@@ -124,7 +120,7 @@ class Run:
         return self._so_far()
 
     def _so_far(self) -> GenerateResult[None]:
-        return GenerateResult(steps=tuple(self.steps), messages=self._messages)
+        return GenerateResult(steps=tuple(self.steps), messages=self.messages)
 
     # -- reading
 
@@ -170,9 +166,9 @@ class Run:
         return ()
 
     async def _keep_new_messages(self) -> None:
-        new = self._messages[self._kept :]
+        new = self.messages[self._kept :]
         if self._keep_steps is not None and new:
-            self._kept = len(self._messages)
+            self._kept = len(self.messages)
             await self._keep_steps(self, new)
 
     async def _fail(self, error: LLMError) -> Sequence[LLMEvent]:
@@ -194,7 +190,7 @@ class Run:
         approvals = self._plan.approvals
         if approvals is None:
             return ()
-        calls = unanswered(self._messages)
+        calls = unanswered(self.messages)
         unknown = set(approvals) - {call.id for call in calls}
         if unknown:
             raise InvalidRequestError(
@@ -208,7 +204,7 @@ class Run:
         self._active = None
         self._events.early = await tools.next_events()
         if tools.results:
-            self._messages += (Message("tool", tools.results),)
+            self.messages += (Message("tool", tools.results),)
         _reject_pending(tools.pending)
         return ()
 
@@ -280,7 +276,10 @@ class Run:
         tools = StepTools(calls, settings)
         self._active = tools
         self._account.take_calls(sum(not settings.is_for_caller(call) for call in calls))
-        self._start_tools(tools, finish)
+        phase = Run._watch_tools if self.background else Run._run_tools
+        self._phase = partial(phase, tools=tools, finish=finish)
+        if self.background:
+            tools.start()
         return ()
 
     async def _may_continue(self, step: StepResult) -> bool:
@@ -308,13 +307,6 @@ class Run:
         step = self._events.noted(step, _correction(f"the response is invalid: {problem}"))
         self._keep(evolve(step, correction=Message.user(_CORRECTION.format(problem))))
         self._phase = Run._ask
-
-    def _start_tools(self, tools: StepTools, finish: Finish) -> None:
-        if not self.background:
-            self._phase = partial(Run._run_tools, tools=tools, finish=finish)
-        else:
-            self._phase = partial(Run._watch_tools, tools=tools, finish=finish)
-            tools.start()
 
     async def _run_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
         """Run the tools of a step to their end, and return their events."""
@@ -360,7 +352,7 @@ class Run:
     def _keep(self, step: StepResult) -> None:
         self._spans.end_step()
         self.steps.append(step)
-        self._messages += step.messages
+        self.messages += step.messages
 
     def _end(self, finish: Finish) -> Sequence[LLMEvent]:
         """End the run and return its `Finish`."""
@@ -372,7 +364,7 @@ class Run:
     # -- values
 
     def _next_step(self) -> NextStep:
-        request = evolve(self._request, messages=self._messages)
+        request = evolve(self._request, messages=self.messages)
         return NextStep.of(request, self.steps, self._plan.offered_tools())
 
     def _attempt(self, request: LLMRequest, limits: Timeouts) -> EventStream:
@@ -382,7 +374,7 @@ class Run:
         return StepSettings(
             spans=self._spans,
             tools=self._step.tools,
-            messages=(*self._messages, *response),
+            messages=(*self.messages, *response),
             signal=self._plan.abort_signal or self._controller.signal,
             context=self._plan.tool_context,
             timeout=self._timeouts.tool,
