@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from attrs import Attribute, field
+from attrs import field
 
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
+from llmcore.schema.hints import with_call_hints, with_names_of_others
+from llmcore.schema.json import is_text
 from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 
@@ -19,11 +20,6 @@ Vector: TypeAlias = tuple[float, ...]
 
 def _texts(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _text(_request: object, attribute: "Attribute[str]", value: object) -> None:
-    if not isinstance(value, str):
-        raise InvalidRequestError(f"{attribute.name} is a text, not {shown_kind(value)}")
 
 
 def _input_type(_request: object, _attribute: object, value: str | None) -> None:
@@ -67,7 +63,7 @@ class EmbeddingResponse(UnaryResponse):
 class RerankRequest(UnaryRequest):
     """Documents to order by how well they answer a query."""
 
-    query: str = field(validator=_text)
+    query: str = field(validator=is_text)
     """The question."""
     documents: tuple[str, ...] = field(converter=_texts, validator=check_texts)
     """The texts to order."""

@@ -165,11 +165,7 @@ _OPTION_KINDS: Final = FieldKinds(
 @for_pydantic
 @frozen
 class ResponseFormat:
-    """The format of the response's text.
-
-    `strict` makes the provider enforce the schema; None selects the strictest mode that the
-    provider has for this schema.
-    """
+    """The format of the response's text."""
 
     type: Literal["text", "json", "json_schema"] = "text"
     """Free text, any JSON, or JSON that matches `schema`."""
@@ -180,7 +176,7 @@ class ResponseFormat:
     description: str | None = field(default=None, kw_only=True)
     """The schema's description for the model."""
     strict: bool | None = field(default=None, kw_only=True)
-    """Whether the provider enforces the schema; None selects its strictest mode."""
+    """Whether the provider enforces the schema; None is its strictest mode for this schema."""
 
     def __attrs_post_init__(self) -> None:
         _word("type", self.type, ("text", "json", "json_schema"))
@@ -339,15 +335,10 @@ def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
     if not value:
         return {}
     for name, item in value.items():
-        if not isinstance(name, str) or isinstance(item, bool):
-            raise InvalidRequestError(
-                f"the value of the header or query field {name!r} must be text"
-            )
-        if not isinstance(item, str | int | float):
-            raise InvalidRequestError(
-                f"the value of the header or query field {name!r} must be text,"
-                f" not {type(item).__name__}"
-            )
+        is_text = isinstance(item, str | int | float) and not isinstance(item, bool)
+        if not isinstance(name, str) or not is_text:
+            what = f"the value of the header or query field {name!r}"
+            raise InvalidRequestError(f"{what} must be text, not {shown_kind(item)}")
     try:
         texts = {name: str(item) for name, item in value.items()}
         "".join([*texts, *texts.values()]).encode()

@@ -72,20 +72,16 @@ def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
 @for_pydantic
 @frozen
 class ToolDefinition:
-    """A function the model may call with JSON arguments.
-
-    `parameters` is a JSON Schema whose root is an object; None or `{}` means no parameters.
-    `strict` makes the provider enforce the schema; None uses the provider's default.
-    """
+    """A function the model may call with JSON arguments."""
 
     name: str = field(converter=check_tool_name)
     """The name that the model calls it by."""
     description: str = field(default="", validator=is_text)
     """Its description for the model."""
     parameters: JsonObject = field(default=None, converter=_parameters)
-    """The JSON Schema of its arguments."""
+    """The JSON Schema of its arguments, whose root is an object; None or `{}` for no arguments."""
     strict: bool | None = field(default=None, kw_only=True)
-    """Whether the provider enforces the schema; None where it is able to."""
+    """Whether the provider enforces the schema; None is the provider's default."""
     cache: Literal["5m", "1h"] | None = field(default=None, kw_only=True)
     """Marks the end of a prefix of tools to be cached for this time."""
     provider_metadata: ProviderMetadata = field(
