@@ -112,18 +112,14 @@ class TextPart:
 @for_pydantic
 @frozen
 class ReasoningPart:
-    """The model's reasoning, with the data that must be sent back for it to continue.
-
-    `text` is empty where the provider does not show it. `signature` proves the text,
-    `encrypted` is data that only the provider can read (redacted or encrypted reasoning).
-    """
+    """The model's reasoning, with the data that must be sent back for it to continue."""
 
     text: str = field(validator=is_text)
-    """The reasoning, or a summary of it; empty if it is only encrypted."""
+    """The reasoning, or a summary of it; empty where the provider does not show it."""
     signature: str | None = field(default=None, kw_only=True)
-    """The provider's signature, needed to send the reasoning back."""
+    """The provider's proof of the text, needed to send the reasoning back."""
     encrypted: str | None = field(default=None, kw_only=True)
-    """The reasoning in encrypted form, needed to send it back."""
+    """The reasoning in a form that only the provider can read, needed to send it back."""
     provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 

@@ -282,10 +282,7 @@ class ToolInputEnd(EventBase):
 @for_pydantic
 @frozen
 class ToolCall(EventBase):
-    """A complete tool call with parsed arguments.
-
-    `arguments` is a string for a `custom` tool and for invalid JSON.
-    """
+    """A complete tool call with parsed arguments."""
 
     type: ClassVar[Literal["tool-call"]] = "tool-call"
     id: str
@@ -293,7 +290,7 @@ class ToolCall(EventBase):
     name: str
     """The tool's name."""
     arguments: JsonValue = field(converter=tool_arguments)
-    """The parsed arguments, or the text if it cannot be parsed."""
+    """The parsed arguments; the text of a `custom` tool's input, and of invalid JSON."""
     kind: ToolCallKind = field(default="function", kw_only=True)
     """Whether the arguments are a JSON object or text."""
     provider_executed: bool = field(default=False, kw_only=True)

@@ -144,12 +144,7 @@ def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple
 @for_pydantic
 @frozen(kw_only=True)
 class LLMRequest(Generic[Body_co]):
-    """One request to a model. Change it with `evolve(request, ...)`.
-
-    `model` is a configured `Model`, or a model id that the client resolves with
-    `provider`. `provider_options` sets native fields without a neutral form: by provider id, the
-    fields that are added to the native body.
-    """
+    """One request to a model. Change it with `evolve(request, ...)`."""
 
     model: Model[Body_co] | str
     """The configured model, or a model id for the client to look up."""
@@ -176,7 +171,7 @@ class LLMRequest(Generic[Body_co]):
     metadata: Mapping[str, str] = field(factory=dict, converter=_metadata)
     """Labels for the provider's dashboards."""
     provider_options: ProviderMetadata = field(factory=dict, converter=_provider_options)
-    """Native fields of the body, by provider id."""
+    """Fields of the native body that have no neutral form, by provider id."""
     http: HttpOverlay = _NO_OVERLAY
     """Headers, query parameters and body fields that replace those of the request."""
     strict: bool = False

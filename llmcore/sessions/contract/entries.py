@@ -48,11 +48,7 @@ class EntryThinking:
 
 @frozen
 class EntryToolCall:
-    """A call of one of the caller's tools.
-
-    `raw_args_text` is the text that the model wrote, if it is not a JSON object; `arguments` is
-    then empty.
-    """
+    """A call of one of the caller's tools."""
 
     kind: ClassVar[str] = "tool_call"
     tool_call_id: str
