@@ -22,6 +22,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.media_sources import decode_base64
 
@@ -64,6 +65,24 @@ def media_type_of(part: MediaPart) -> str | None:
         return media_type
     name = part.name if isinstance(part, DocumentPart) else None
     return _type_by_name(name) or _type_by_name(_path_of(part.url or ""))
+
+
+def pdf_of(part: ImagePart, diagnostics: Diagnostics) -> DocumentPart | None:
+    """Return *part* as the document that it is, if it is a PDF; None for an image.
+
+    Clients of Chat Completions put PDFs into `image_url`, since many servers read them there:
+    https://docs.litellm.ai/docs/completion/document_understanding, read November 2026.
+    """
+    if part.file_id is not None or media_type_of(part) != "application/pdf":
+        return None
+    if part.detail not in (None, "auto"):
+        diagnostics.at("detail").unsupported("it is a PDF, which is sent as a document")
+    return DocumentPart(
+        url=part.url,
+        data=part.data,
+        media_type="application/pdf",
+        provider_metadata=part.provider_metadata,
+    )
 
 
 def sniffed(data: bytes) -> str | None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.media import (
     MediaPart,
     audio_format,
@@ -17,14 +18,19 @@ from llmcore.protocols.media import (
     image_format,
     is_data_url,
     media_type_of,
+    pdf_of,
     raw_bytes,
     raw_data,
     remote_url,
     text_data,
     video_format,
 )
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 PNG_64 = base64.b64encode(PNG).decode()
@@ -74,6 +80,46 @@ def test_the_media_type_is_found(part: MediaPart, expected: str | None) -> None:
     The bytes of an image win over what is declared.
     """
     assert media_type_of(part) == expected
+
+
+@pytest.mark.parametrize("protocol_id", PROTOCOL_IDS)
+def test_a_pdf_given_as_an_image_is_sent_as_a_document(protocol_id: str) -> None:
+    """Clients of Chat Completions put PDFs into `image_url`."""
+    build = protocol_by_id(protocol_id).body.build
+    pdf = {"data": PDF, "media_type": "application/pdf"}
+    parts = (ImagePart(**pdf), DocumentPart(**pdf))  # type: ignore[arg-type]
+    requests = [LLMRequest(model="m", messages=(Message.user(part),)) for part in parts]
+
+    as_image, as_document = (build(request, stream=False).unwrap() for request in requests)
+
+    assert as_image.body == as_document.body
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (ImagePart(data=PDF), "data"),
+        (ImagePart(url=f"data:application/pdf;base64,{base64.b64encode(PDF).decode()}"), "url"),
+        (ImagePart(url="https://x.test/report.pdf"), "url"),
+        (ImagePart(data=PNG, media_type="application/pdf"), None),
+        (ImagePart(url="https://x.test/picture"), None),
+        (ImagePart(file_id="f"), None),
+    ],
+)
+def test_a_pdf_is_recognized_among_images(part: ImagePart, expected: str | None) -> None:
+    pdf = pdf_of(part, Diagnostics())
+
+    assert (pdf and getattr(pdf, expected or "")) == (expected and getattr(part, expected))
+
+
+def test_the_detail_of_a_pdf_given_as_an_image_is_reported() -> None:
+    diagnostics = Diagnostics()
+
+    pdf_of(ImagePart(data=PDF, detail="low"), diagnostics)
+
+    assert [(entry.code, entry.path) for entry in diagnostics.entries] == [
+        ("unsupported-parameter", "detail")
+    ]
 
 
 def test_bytes_come_in_every_form() -> None:

@@ -51,6 +51,9 @@ def lower_part(part: ContentPart, target: MessagesTarget, diagnostics: Diagnosti
         case TextPart():
             return lower_text(part, diagnostics)
         case ImagePart():
+            pdf = media.pdf_of(part, diagnostics)
+            if pdf is not None:
+                return _lower_document(pdf, target, diagnostics)
             return _lower_image(part, diagnostics)
         case DocumentPart():
             return _lower_document(part, target, diagnostics)

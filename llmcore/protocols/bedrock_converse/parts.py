@@ -55,6 +55,9 @@ def lower_part(part: ContentPart, target: ConverseTarget, diagnostics: Diagnosti
         case TextPart():
             return text_block(part.text)
         case ImagePart():
+            pdf = media.pdf_of(part, diagnostics)
+            if pdf is not None:
+                return _lower_document(pdf, target, diagnostics)
             return _lower_image(part, diagnostics)
         case DocumentPart():
             return _lower_document(part, target, diagnostics)

@@ -44,6 +44,9 @@ def lower_part(
         case TextPart():
             return [_lower_text(part, dialect)]
         case ImagePart():
+            pdf = media.pdf_of(part, diagnostics)
+            if pdf is not None:
+                return _lower_document(pdf, dialect, diagnostics)
             return [_lower_image(part, dialect, diagnostics)]
         case AudioPart():
             return [_lower_audio(part, dialect, diagnostics)]

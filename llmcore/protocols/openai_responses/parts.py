@@ -50,7 +50,8 @@ def lower_part(
         case TextPart(text=text):
             return [_text(text)]
         case ImagePart():
-            return [lower_image(part)]
+            pdf = media.pdf_of(part, diagnostics)
+            return [lower_image(part)] if pdf is None else _lower_document(pdf, diagnostics)
         case AudioPart(transcript=transcript):
             return [_text(omitted_text("audio", _UNACCEPTED, diagnostics, transcript))]
         case DocumentPart():
