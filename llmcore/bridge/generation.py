@@ -223,8 +223,8 @@ class Generation(Generic[Read]):
 
         None where the gateway must change or keep something: sealed state of earlier responses,
         policies on tools, a cache of responses, a summary that the upstream does not make, a
-        thread that it does not keep, tools that it does not have, or a framing that it does not
-        send.
+        thread that it does not keep, tools that it does not have, or a form of response that it
+        does not send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
         if not isinstance(route, Route) or route.protocol.id != self.front.id:
@@ -238,7 +238,7 @@ class Generation(Generic[Read]):
             or needs_summary(request.body, chosen.upstream)
             or loses_thread(request.body, chosen.upstream)
             or (lacks_tools and self.front.has_native_tools(request.body))
-            or (chosen.streaming and not _is_framed(self.front, request))
+            or not self.front.can_relay(request, chosen.model.provider)
             or holds_sealed_state(request.body)
         )
         return None if is_translated else route
@@ -388,11 +388,6 @@ class Generation(Generic[Read]):
         relayed = None if route is None else requests.of(client_request, chosen.model, route)
         count = await self._service.counter.count(client_request.body, name, request, relayed)
         return Outcome(body=self.front.token_count(count.tokens), diagnostics=count.diagnostics)
-
-
-def _is_framed(front: Front[Any], request: ClientRequest) -> bool:
-    """Return whether the client reads server-sent events, as all upstreams send them."""
-    return front.encoding(request).content_type.startswith("text/event-stream")
 
 
 def _renamed(front: Front[Any], chosen: ChosenModel) -> Renamed | None:

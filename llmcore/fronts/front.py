@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
-from attrs import evolve, field
+from attrs import field
 
 from llmcore.fronts.errors import FrontError, invalid, retry_headers
 from llmcore.fronts.finishing import words_of_end
@@ -431,8 +431,13 @@ class Front(Generic[Read]):
     has_native_tools: Callable[[JsonObject], bool] = lambda _body: False
     """Whether a body has tools that clients run, or calls of them, and that only some servers of
     the API have, such as freeform ones."""
-    reads_error_lists: Callable[[ClientRequest], bool] = lambda _request: False
-    """Whether the client of a request reads an error response as a list."""
+    can_relay: Callable[[ClientRequest, str], bool] = lambda _request, _provider: True
+    """Whether the client of a request reads responses of the API as a provider's server sends them,
+    so that they can be relayed."""
+    error_change: Callable[[ClientRequest], Callable[[FailureResponse], FailureResponse] | None] = (
+        lambda _request: None
+    )
+    """Returns what changes an error response for the client of a request; None for no change."""
 
     def error(self, error: FrontError) -> FailureResponse:
         """Return the error response to a request of which nothing is known: see `error_form`."""
@@ -442,10 +447,8 @@ class Front(Generic[Read]):
 
     def error_form(self, request: ClientRequest) -> Callable[[FrontError], FailureResponse]:
         """Return what makes the error responses to *request*."""
-        return self._listed_error if self.reads_error_lists(request) else self.error
-
-    def _listed_error(self, error: FrontError) -> FailureResponse:
-        return evolve(self.error(error), in_list=True)
+        change = self.error_change(request)
+        return self.error if change is None else lambda error: change(self.error(error))
 
 
 # -- the fronts that there are

@@ -14,7 +14,14 @@ from typing import Final
 from llmcore.fronts.front import Front
 from llmcore.fronts.gemini.errors import envelope, status_of
 from llmcore.fronts.gemini.grammar import GeminiChecker
-from llmcore.fronts.gemini.models import encoding, model, models, reads_error_lists, token_count
+from llmcore.fronts.gemini.models import (
+    can_relay,
+    encoding,
+    error_change,
+    model,
+    models,
+    token_count,
+)
 from llmcore.fronts.gemini.request import ReadGeminiRequest, read, routing_of
 from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.protocols.gemini.names import PROTOCOL_ID
@@ -33,6 +40,7 @@ front: Final[Front[ReadGeminiRequest]] = Front(
     models=models,
     model=model,
     token_count=token_count,
-    reads_error_lists=reads_error_lists,
+    can_relay=can_relay,
+    error_change=error_change,
 )
 """The front of the Gemini API."""

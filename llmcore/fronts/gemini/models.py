@@ -18,9 +18,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from attrs import evolve
+
 from llmcore.fronts.encoding import EVENT_STREAM, data_event, json_line
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import ClientRequest, Event, ListedModel, StreamEncoding
+from llmcore.fronts.front import ClientRequest, Event, FailureResponse, ListedModel, StreamEncoding
 from llmcore.schema.json import JsonObject, present
 
 # -- models
@@ -117,11 +119,24 @@ def encoding(request: ClientRequest) -> StreamEncoding:
     )
 
 
-def reads_error_lists(request: ClientRequest) -> bool:
-    """Return whether an error is in a list, as the chunks of a stream that is one JSON array are.
+def error_change(request: ClientRequest) -> Callable[[FailureResponse], FailureResponse] | None:
+    """Return what puts an error into a list, as the chunks of a stream that is one JSON array are.
 
     So Google's servers send it, and clients that read the array's elements look there for it.
     """
+    return _in_list if _takes_array(request) else None
+
+
+def _in_list(failure: FailureResponse) -> FailureResponse:
+    return evolve(failure, in_list=True)
+
+
+def can_relay(request: ClientRequest, _provider: str) -> bool:
+    """Return whether the client reads a stream as events, which upstreams are asked for."""
+    return not _takes_array(request)
+
+
+def _takes_array(request: ClientRequest) -> bool:
     is_stream = request.path.rstrip("/").endswith(":streamGenerateContent")
     return is_stream and not _takes_events(request)
 

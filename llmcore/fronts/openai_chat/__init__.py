@@ -6,6 +6,7 @@
   end)
 - `carrier`: thinking, and state that clients cannot see, on its way out and back; a server keeps
   the `sealed_calls` of a writer for clients that drop it, and `Upstream.kept_state` returns them
+- `clients`: what SDKs of single servers of the API need
 - `grammar`: the rules of every stream
 
 Errors and lists of models have the form of `llmcore.fronts.openai_forms`.
@@ -15,6 +16,7 @@ from typing import Final
 
 from llmcore.fronts.front import Front
 from llmcore.fronts.openai_chat.chunks import encoding
+from llmcore.fronts.openai_chat.clients import can_relay, error_change
 from llmcore.fronts.openai_chat.grammar import ChunkChecker
 from llmcore.fronts.openai_chat.request import ReadChatRequest, read, routing_of
 from llmcore.fronts.openai_chat.response import ChatWriter
@@ -36,5 +38,7 @@ front: Final[Front[ReadChatRequest]] = Front(
     model=listed_model,
     keep_alives=("blank", "none"),
     has_native_tools=has_native_tools,
+    can_relay=can_relay,
+    error_change=error_change,
 )
 """The front of Chat Completions."""

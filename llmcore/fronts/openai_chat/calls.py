@@ -13,6 +13,7 @@ https://developers.openai.com/api/reference/resources/chat (streaming events), r
 """
 
 from collections.abc import Container
+from operator import attrgetter
 from typing import Any, Final
 
 from attrs import define
@@ -63,11 +64,15 @@ class CallWriter:
         *,
         custom_tools: Container[str],
         legacy: bool,
+        whole: bool = False,
     ) -> None:
         self._chunks = chunks
         self._diagnostics = diagnostics
         self._custom_tools = custom_tools
         self._legacy = legacy
+        self._whole = whole and not legacy
+        self._written = 0
+        """How many calls were written, if each is in one chunk."""
         self._calls: dict[str, _Call] = {}
 
     def begin(self, event: ToolInputStart, shown_id: str) -> None:
@@ -76,6 +81,8 @@ class CallWriter:
         kind = "function" if wraps else event.kind
         call = _Call(shown_id, event.name, len(self._calls), kind, wraps)
         self._calls[event.id] = call
+        if self._whole:
+            return
         if not self._legacy:
             head = {"index": call.index, "id": shown_id, "type": kind, kind: call.named("")}
             self._chunks.write({"tool_calls": [head]})
@@ -92,7 +99,7 @@ class CallWriter:
     def more(self, event: ToolInputDelta) -> None:
         """Write more of an input."""
         call = self._calls.get(event.id)
-        if call is not None and event.text:
+        if call is not None and event.text and not self._whole:
             self._write(call, _escaped(event.text) if call.wraps else event.text)
 
     def _write(self, call: _Call, text: str) -> None:
@@ -108,27 +115,33 @@ class CallWriter:
         call = self._calls.get(id_)
         if call is None:
             return
-        if call.wraps:
-            self._write(call, _CLOSING)
-            call.text = json.dumps(freeform_arguments(part.arguments_text)).decode()
-            return
-        if not call.written and call.kind == "function":
-            self._write(call, "{}")
         call.text = part.arguments_text if text is None or not text.strip() else text
+        if call.wraps:
+            call.text = json.dumps(freeform_arguments(part.arguments_text)).decode()
+        if self._whole:
+            # numbered in the order of their ends, which is that of the chunks
+            call.index, self._written = self._written, self._written + 1
+            self._chunks.write({"tool_calls": [{"index": call.index, **_native(call)}]})
+        elif call.wraps:
+            self._write(call, _CLOSING)
+        elif not call.written and call.kind == "function":
+            self._write(call, "{}")
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the whole message; none without calls, as clients expect."""
         calls = list(self._calls.values())
+        if self._whole:
+            calls.sort(key=attrgetter("index"))
         if not calls:
             return {}
         if self._legacy:
             return {"function_call": calls[0].named(calls[0].text)}
-        return {
-            "tool_calls": [
-                {"id": call.id, "type": call.kind, call.kind: call.named(call.text)}
-                for call in calls
-            ]
-        }
+        return {"tool_calls": [_native(call) for call in calls]}
+
+
+def _native(call: _Call) -> dict[str, Any]:
+    """Return a whole call."""
+    return {"id": call.id, "type": call.kind, call.kind: call.named(call.text)}
 
 
 def _escaped(text: str) -> str:

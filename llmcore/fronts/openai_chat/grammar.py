@@ -54,8 +54,11 @@ class ChunkChecker(GrammarChecker):
 
     def _error(self, event: Event) -> None:
         error = object_or_empty(event["error"])
-        self._expect(event.keys() == {"error"}, "an error has other fields beside it")
-        self._expect(error.keys() == _ERROR, "an error has message, type, param and code")
+        if "choices" in event:  # as OpenRouter's SDKs read it
+            self._expect(error.keys() == {"code", "message"}, "an error has code and message")
+        else:
+            self._expect(event.keys() == {"error"}, "an error has other fields beside it")
+            self._expect(error.keys() == _ERROR, "an error has message, type, param and code")
         self._expect(isinstance(error.get("message"), str), "its message is not a text")
         self.ended = True
 

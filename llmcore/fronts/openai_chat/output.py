@@ -70,6 +70,7 @@ class ChatOutput(OutputWriter):
             self.diagnostics,
             custom_tools=request.custom_tools,
             legacy=request.legacy,
+            whole=request.whole_calls,
         )
         self._thinking_order = SegmentOrder()
         self._sources: list[Source] = []

@@ -23,6 +23,7 @@ from llmcore.fronts.front import (
     checked_read,
     front_by_id,
 )
+from llmcore.fronts.openai_chat.clients import wants_status_as_code, wants_whole_calls
 from llmcore.fronts.openai_chat.foreign_forms import (
     in_own_forms,
     is_responses_request,
@@ -72,6 +73,10 @@ class ReadChatRequest(ReadRequest):
     """Names of the freeform tools that the client listed: their calls are of the type `custom`."""
     legacy: bool = False
     """Whether calls are written as `function_call`, as the API had them before tools."""
+    whole_calls: bool = False
+    """Whether each call of a stream is written in one chunk."""
+    status_as_code: bool = False
+    """Whether the code of an error is its status."""
     choices: int = 1
     """The number of responses that the client asks for, at most `TranslationPolicy.max_choices`."""
 
@@ -131,6 +136,8 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
         diagnostics,
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
         legacy=offer.legacy,
+        whole_calls=wants_whole_calls(client_request),
+        status_as_code=wants_status_as_code(client_request),
         choices=_choices(body),
     )
 

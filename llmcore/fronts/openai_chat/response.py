@@ -12,6 +12,7 @@ from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.openai_chat.chunks import usage_of
+from llmcore.fronts.openai_chat.clients import stream_error
 from llmcore.fronts.openai_chat.output import ChatOutput
 from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_forms import envelope, service_tier, tier_of
@@ -37,6 +38,7 @@ class ChatWriter(FrontWriter):
         super().__init__(request, self._output)
         self._chunks = self._output.chunks
         self._legacy = request.legacy
+        self._status_as_code = request.status_as_code
         self._reason = ""
 
     @property
@@ -87,7 +89,11 @@ class ChatWriter(FrontWriter):
         return _WORDS[kind]
 
     def _write_failure(self, error: LLMError) -> None:
-        self._chunks.fail(envelope(from_llm_error(error)))
+        failure = from_llm_error(error)
+        if self._status_as_code:
+            self._chunks.fail(stream_error(failure, self._chunks.head("chat.completion.chunk")))
+        else:
+            self._chunks.fail(envelope(failure))
 
 
 def _known_fields(event: Finish) -> dict[str, JsonValue]:

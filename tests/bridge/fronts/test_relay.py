@@ -355,6 +355,25 @@ def test_features_that_an_upstream_refuses_are_left_out_in_one_more_try(
     assert "anthropic-beta" in str(answer.headers)
 
 
+def test_the_sdk_of_one_provider_gets_what_it_reads_from_the_server_of_another() -> None:
+    """Mistral's reads a call of a stream only if it comes in one chunk."""
+    said = Said(cities=("Oslo",))
+    body = {
+        "model": "fast",
+        "stream": True,
+        "messages": [{"role": "user", "content": "Hi"}],
+        "tools": [{"type": "function", "function": {"name": "weather"}}],
+    }
+    with playing(COMPATIBLE, said) as scene, gateway(scene.model) as url:
+        answer = httpx.post(
+            f"{url}/v1/chat/completions",
+            json=body,
+            headers={"user-agent": "mistral-client-python/3.7.0"},
+        )
+
+    assert answer.text.count('"tool_calls":[') == 1
+
+
 @fronts
 def test_a_half_frame_is_never_sent(front: str) -> None:
     """Complete frames arrive, then an error in a frame of its own."""

@@ -58,10 +58,12 @@ def read(
     protocol_id: str | None = "anthropic-messages",
     policy: TranslationPolicy | None = None,
     kept_state: KeptState | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> ReadChatRequest:
     """Return what *body* asks for; the test fails if it is refused."""
     whole = {"model": "client-model", "messages": [PROMPT], **body}
-    result = front.read(ClientRequest(body=whole), upstream_of(protocol_id, policy, kept_state))
+    request = ClientRequest(body=whole, headers=headers or {})
+    result = front.read(request, upstream_of(protocol_id, policy, kept_state))
     assert isinstance(result, Success), result
     value: ReadChatRequest = result.unwrap()
     return value
@@ -104,9 +106,12 @@ class Written:
         *,
         policy: TranslationPolicy | None = None,
         model: str = "client-model",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         upstream = upstream_of(policy=policy)
-        context = ReadChatRequest() if asked is None else read(asked, protocol_id=None)
+        context = (
+            ReadChatRequest() if asked is None else read(asked, protocol_id=None, headers=headers)
+        )
         info = ResponseIdentity(id="chatcmpl_1", created_at=1_700_000_000, model=model)
         self.writer = ChatWriter(info, context, upstream)
         self.chunks: list[dict[str, Any]] = [*self.writer.start()]
