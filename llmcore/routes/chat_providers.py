@@ -150,6 +150,8 @@ class Fireworks(ChatProvider):
                 (r".*deepseek-v4.*", ("none", "low", "medium", "high", "max")),
                 (r"(?!.*/routers/).*", ("none", "low", "medium", "high")),
             ),
+            # others ignore a number of tokens (DeepSeek, GLM) or refuse it (gpt-oss, MiniMax)
+            reasoning_by_model=((r".*qwen3.*", "effort_or_budget"),),
             reasoning_replay="accepted",
         ),
     )

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -85,12 +86,12 @@ def test_the_media_type_is_found(part: MediaPart, expected: str | None) -> None:
 @pytest.mark.parametrize("protocol_id", PROTOCOL_IDS)
 def test_a_pdf_given_as_an_image_is_sent_as_a_document(protocol_id: str) -> None:
     """Clients of Chat Completions put PDFs into `image_url`."""
-    build = protocol_by_id(protocol_id).body.build
+    body: Any = protocol_by_id(protocol_id).body
     pdf = {"data": PDF, "media_type": "application/pdf"}
     parts = (ImagePart(**pdf), DocumentPart(**pdf))  # type: ignore[arg-type]
     requests = [LLMRequest(model="m", messages=(Message.user(part),)) for part in parts]
 
-    as_image, as_document = (build(request, stream=False).unwrap() for request in requests)
+    as_image, as_document = (body.build(request, stream=False).unwrap() for request in requests)
 
     assert as_image.body == as_document.body
 

@@ -12,7 +12,7 @@ from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, Reasoning
 from llmcore.schema.errors import InvalidRequestError, LLMError, UnsupportedToolChoiceError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
-from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import request
 from llmcore.schema.result import Result, Success
 from llmcore.schema.tools import ToolChoice, ToolDefinition
@@ -99,6 +99,22 @@ def test_parameters_go_by_the_servers_names_or_not_at_all(
 def test_usage_in_streams_is_asked_for_where_it_must_be(name: str, sent: bool) -> None:
     """Where the field is unknown, the server sends usage unasked."""
     assert ("stream_options" in prepared(name).body) is sent
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"), [("qwen3-8b", 3000), ("qwen3p6-plus", 3000), ("gpt-oss-20b", None)]
+)
+def test_models_of_fireworks_that_take_a_budget_get_it(name: str, sent: int | None) -> None:
+    """It is reported for others, some of which refuse a number."""
+    ready = prepared(
+        f"fireworks:accounts/fireworks/models/{name}",
+        reasoning=ReasoningOptions(budget_tokens=3000),
+    )
+
+    assert ready.body.get("reasoning_effort") == sent
+    assert [note.path for note in ready.diagnostics] == (
+        ["reasoning.budget_tokens"] if sent is None else []
+    )
 
 
 @pytest.mark.parametrize(

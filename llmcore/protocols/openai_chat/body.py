@@ -241,6 +241,16 @@ def _effort_or_off(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]
     return _effort(reasoning)
 
 
+def _effort_or_budget(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
+    """Return Fireworks' effort, which may be the most tokens of thinking.
+
+    Source: https://docs.fireworks.ai/guides/reasoning
+    """
+    if reasoning.budget_tokens is None or reasoning.effort == "none":
+        return _effort(reasoning)
+    return {"reasoning_effort": reasoning.budget_tokens}, {"budget_tokens"}
+
+
 def _openrouter(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
     """Return OpenRouter's object: an effort or a budget, never both.
 
@@ -291,6 +301,7 @@ def _switch_and_budget(reasoning: ReasoningOptions) -> tuple[NativeObject, set[s
 _REASONING_FORMS: Final[dict[str, Callable[[ReasoningOptions], tuple[NativeObject, set[str]]]]] = {
     "reasoning_effort": _effort,
     "effort_or_off": _effort_or_off,
+    "effort_or_budget": _effort_or_budget,
     "reasoning": _openrouter,
     "thinking": _switch,
     "thinking_effort": _switch_and_effort,

@@ -32,6 +32,7 @@ ReasoningField = Literal[
 ReasoningControl = Literal[
     "reasoning_effort",
     "effort_or_off",
+    "effort_or_budget",
     "reasoning",
     "thinking",
     "thinking_effort",
@@ -157,7 +158,8 @@ class ChatDialect:
     """Which parameter asks for thinking: OpenAI's string, OpenRouter's object `reasoning`, the
     object `thinking` of Z.ai and Moonshot, DeepSeek's `thinking` beside `reasoning_effort`,
     Alibaba's `enable_thinking` and `thinking_budget`, Together's `reasoning_effort` beside a
-    switch that turns it off (`effort_or_off`), or none."""
+    switch that turns it off (`effort_or_off`), Fireworks' `reasoning_effort`, which may be a number
+    of tokens (`effort_or_budget`), or none."""
     reasoning_by_model: tuple[tuple[str, ReasoningControl], ...] = ()
     """Models (patterns for the whole id; the first that fits counts) that take another one."""
     forced_calls_stop_thinking: str = ""

@@ -386,6 +386,20 @@ BUDGET = ReasoningOptions(budget_tokens=2048)
         ("enable_thinking", ReasoningOptions(effort="none"), {"enable_thinking": False}, []),
         ("effort_or_off", ReasoningOptions(effort="none"), {"reasoning": {"enabled": False}}, []),
         ("effort_or_off", ReasoningOptions(effort="low"), {"reasoning_effort": "low"}, []),
+        ("effort_or_budget", BUDGET, {"reasoning_effort": 2048}, []),
+        ("effort_or_budget", ReasoningOptions(effort="low"), {"reasoning_effort": "low"}, []),
+        (
+            "effort_or_budget",
+            ReasoningOptions(effort="low", budget_tokens=9),
+            {"reasoning_effort": 9},
+            ["effort"],
+        ),
+        (
+            "effort_or_budget",
+            ReasoningOptions(effort="none", budget_tokens=9),
+            {"reasoning_effort": "none"},
+            ["budget_tokens"],
+        ),
         ("none", ReasoningOptions(effort="low"), {}, ["effort"]),
     ],
 )
