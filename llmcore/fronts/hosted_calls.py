@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
-from llmcore.schema.events import ToolCall, ToolResult
+from llmcore.schema.events import Finish, ToolCall, ToolResult
 from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json, texts
 
 HostedCallKind: TypeAlias = Literal["web_search", "code_execution", "other"]
@@ -28,6 +28,15 @@ def search_queries(call: ToolCall | ToolCallPart) -> list[str]:
     queries = texts(arguments.get("queries"))
     first = str_or_none(arguments.get("query"))
     return [first, *(query for query in queries if query != first)] if first else queries
+
+
+def grounding_queries(event: Finish) -> list[str]:
+    """Return the queries of Gemini's own search, which is in no call; empty for other providers."""
+    found = (
+        texts(object_or_empty(data.get("groundingMetadata")).get("webSearchQueries"))
+        for data in event.provider_metadata.values()
+    )
+    return next(filter(None, found), [])
 
 
 def found_pages(result: ToolResult | ToolResultPart | None) -> list[Mapping[str, Any]]:

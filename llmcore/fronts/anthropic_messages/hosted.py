@@ -17,6 +17,7 @@ from typing import Any, Final
 from llmcore.fronts.hosted_calls import (
     executed_code,
     found_pages,
+    grounding_queries,
     hosted_call_kind,
     result_as_text,
     search_queries,
@@ -178,19 +179,10 @@ class FoundPages:
         pages = self._unshown
         if not pages:
             return None
-        query = self._query or _grounding_query(event)
+        query = self._query or next(iter(grounding_queries(event)), "")
         call = server_call(call_id, "web_search", {"query": query})
         self.searches = self.searches or 1
         return call, search_result(call["id"], pages)
-
-
-def _grounding_query(event: Finish) -> str:
-    """Return the first of Gemini's search queries; empty for other providers."""
-    for data in event.provider_metadata.values():
-        queries = object_or_empty(data.get("groundingMetadata")).get("webSearchQueries")
-        if isinstance(queries, list) and queries:
-            return str(queries[0])
-    return ""
 
 
 # -- read

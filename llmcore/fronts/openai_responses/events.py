@@ -165,10 +165,11 @@ class ResponseFrame:
 
 
 class Sources:
-    """The sources of a response: one is shown where a text cites it, and nowhere else."""
+    """The sources of a response: one is shown where a text cites it, or by a search."""
 
     def __init__(self) -> None:
         self._cited: set[str | None] = set()
+        """Those that are shown."""
         self._sources: list[Source] = []
 
     def cite(self, citations: Iterable[Citation]) -> None:
@@ -179,6 +180,12 @@ class Sources:
         """Add a source of the response."""
         self._sources.append(source)
 
+    def found_by_search(self) -> list[str]:
+        """Return the addresses of all sources, for the search that shows them."""
+        urls = list(dict.fromkeys(source.url for source in self._sources if source.url))
+        self._cited |= set(urls)
+        return urls
+
     def note(self, diagnostics: Diagnostics) -> None:
         """Report the sources that no text cites."""
         for source in self._sources:
@@ -186,5 +193,5 @@ class Sources:
                 object_or_empty(source.provider_metadata.get(METADATA_KEY)).get("file_id")
             )
             if name not in self._cited:
-                why = f"no text cites the source {name}, and the API has no other place for it"
+                why = f"no text cites the source {name}, and no search shows it"
                 diagnostics.at("output").dropped("source-dropped", why)

@@ -9,7 +9,7 @@ Source: https://developers.openai.com/api/reference/resources/responses, read No
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from llmcore.fronts.hosted_calls import (
@@ -320,11 +320,23 @@ def image_result(file: File) -> str | None:
 def _search(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
     """Return the queries of a search, and its results."""
     queries = search_queries(call)
+    several = bool(object_or_empty(call.arguments).get("queries"))
+    return _action(queries, (page["url"] for page in found_pages(result)), several=several)
+
+
+def _action(queries: Sequence[str], urls: Iterable[str], *, several: bool) -> dict[str, Any]:
     action: dict[str, Any] = {"type": "search", "query": queries[0] if queries else ""}
-    if object_or_empty(call.arguments).get("queries"):
-        action["queries"] = queries
-    sources = [{"type": "url", "url": page["url"]} for page in found_pages(result)]
+    if several:
+        action["queries"] = list(queries)
+    sources = [{"type": "url", "url": url} for url in urls]
     return {**action, "sources": sources} if sources else action
+
+
+def show_search(queries: Sequence[str], urls: Sequence[str], writer: EventWriter) -> None:
+    """Show a search of the upstream that is in none of its calls, and so in no message."""
+    item = {"id": writer.new_id("ws"), "type": "web_search_call", "status": "completed"}
+    show_item({**item, "action": _action(queries, urls, several=True)}, writer)
+    writer.record.add(ShownPart(parts=(), item_type="web_search_call"))
 
 
 # -- items that come whole

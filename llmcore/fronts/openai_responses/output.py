@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from llmcore.fronts.front import Event, ResponseIdentity, Upstream
+from llmcore.fronts.hosted_calls import grounding_queries, hosted_call_kind
 from llmcore.fronts.openai_responses.events import EventWriter, Sources
 from llmcore.fronts.openai_responses.items import (
     MessageItem,
@@ -16,6 +17,7 @@ from llmcore.fronts.openai_responses.items import (
     native_item,
     show_file,
     show_native,
+    show_search,
 )
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
@@ -23,6 +25,7 @@ from llmcore.fronts.output import OutputWriter
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.events import (
     File,
+    Finish,
     ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
@@ -59,21 +62,26 @@ class ResponsesOutput(OutputWriter):
         """The open item."""
         self._text_start: TextStart | None = None
         self._input_text = ""
+        self._searched = False
+        """Whether a call of the upstream's own search was shown."""
 
     @property
     def same_api(self) -> bool:
         """Whether the upstream has the same API."""
         return self.record.origin.protocol == PROTOCOL_ID
 
-    def end(self, status: str) -> None:
-        """End the open item with *status*, and write the state that is not sealed yet."""
-        self._close_item(status)
+    def end(self, event: Finish) -> None:
+        """Write what comes after all content: a search, and the state that is not sealed yet."""
+        queries = [] if self._searched else grounding_queries(event)
+        if queries:
+            self.close_item()
+            show_search(queries, self.sources.found_by_search(), self.writer)
         if not self.record.needs_opaque_item:
             return
         # some clients show each reasoning item, also one without text
         if self._show_state or not self.writer.store_state():
             self._reasoning()
-            self._close_item()
+            self.close_item()
 
     def delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
         """Return the event of more content of the open item."""
@@ -98,7 +106,8 @@ class ResponsesOutput(OutputWriter):
 
     # -- items
 
-    def _close_item(self, status: str = "completed") -> None:
+    def close_item(self, status: str = "completed") -> None:
+        """End the open item, if there is one."""
         item, self.item = self.item, None
         if item is not None:
             item.close(status)
@@ -106,7 +115,7 @@ class ResponsesOutput(OutputWriter):
     def _reasoning(self) -> ReasoningItem:
         if isinstance(self.item, ReasoningItem):
             return self.item
-        self._close_item()
+        self.close_item()
         item = self.item = ReasoningItem(
             self.writer, in_summary=self._in_summary, show_state=self._show_state
         )
@@ -123,7 +132,7 @@ class ResponsesOutput(OutputWriter):
             native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
             item = self.item
             if not isinstance(item, MessageItem) or not item.has(native):
-                self._close_item()
+                self.close_item()
                 item = self.item = MessageItem(self.writer, native, logprobs=self._logprobs)
             item.start(start)
         if isinstance(self.item, MessageItem):
@@ -137,7 +146,7 @@ class ResponsesOutput(OutputWriter):
             self.item.end(event)
         elif event.provider_metadata:
             if isinstance(self.item, HostedItem):
-                self._close_item()  # it waited for a result; its parts come first
+                self.close_item()  # it waited for a result; its parts come first
             self.record.show(self.record.part_of(event))
 
     # -- reasoning
@@ -163,8 +172,9 @@ class ResponsesOutput(OutputWriter):
     # -- calls
 
     def _on_tool_input_start(self, event: ToolInputStart) -> None:
-        self._close_item()
+        self.close_item()
         if event.provider_executed:
+            self._searched = self._searched or hosted_call_kind(event.name) == "web_search"
             self.item = HostedItem(self.writer, self.record.origin.provider)
             return
         registered = self._policy.registered_tools
@@ -191,13 +201,13 @@ class ResponsesOutput(OutputWriter):
             return
         native = native_item(event)
         if native:  # a result that is an item of its own
-            self._close_item()
+            self.close_item()
             show_native(native, self.record.part_of(event), self.writer)
         elif isinstance(self.item, HostedItem) and self.item.is_result(event):
             self.item.result(event)
-            self._close_item()
+            self.close_item()
         else:
-            self._close_item()
+            self.close_item()
             self.record.show(self.record.part_of(event))
 
     # -- events by themselves
@@ -206,13 +216,13 @@ class ResponsesOutput(OutputWriter):
         if isinstance(self.item, HostedItem) and self.item.draws:
             self.item.file(event)
             return
-        self._close_item()
+        self.close_item()
         show_file(event, self.writer)
 
     def _on_provider_event(self, event: ProviderEvent) -> None:
         part = self.record.part_of(event)
         if part is not None:  # else it is a notification
-            self._close_item()
+            self.close_item()
             native = object_or_empty(event.data) if self.same_api else {}
             if str_or_none(native.get("type")):
                 show_native(native, part, self.writer)

@@ -132,7 +132,7 @@ class ResponsesWriter(FrontWriter):
         if self._summary is not None:
             self._show_summary(self._summary.text)
         cut = self._incomplete(event.finish_reason)
-        self._output.end("incomplete" if cut else "completed")
+        self._output.close_item("incomplete" if cut else "completed")
 
     def _show_summary(self, summary: str) -> None:
         if summary:
@@ -142,6 +142,7 @@ class ResponsesWriter(FrontWriter):
             self._fail(StreamError("the upstream wrote no summary"))
 
     def _end_response(self, event: Finish) -> None:
+        self._output.end(event)
         self._frame.finish(event, self._diagnostics, same_api=self._output.same_api)
         self._output.sources.note(self._diagnostics)
         reason = event.finish_reason

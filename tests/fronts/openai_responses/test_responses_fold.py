@@ -438,6 +438,34 @@ def test_a_search_of_any_provider_is_a_web_search_call() -> None:
     assert again.messages[1:] == made.conversation.messages[1:]
 
 
+def test_the_search_that_gemini_states_at_its_end_is_a_web_search_call() -> None:
+    """With all queries and sources; the state of what is before it comes after it."""
+    translation = translated({**ASK, **ENCRYPTED})
+    grounding = {"groundingMetadata": {"webSearchQueries": ["q", "r"]}}
+    pages = [Source(id=name, url=f"https://{name}.example") for name in "aba"]
+    made = folded(stream(pages, text("x"), provider_metadata={"google": grounding}), translation)
+    again = continued(made, "openai-python", translation=translation)
+
+    assert [item["type"] for item in made.output] == ["message", "web_search_call", "reasoning"]
+    assert made.output[1]["action"] == {
+        "type": "search",
+        "query": "q",
+        "queries": ["q", "r"],
+        "sources": [{"type": "url", "url": f"https://{name}.example"} for name in "ab"],
+    }
+    assert made.fold.diagnostics == ()
+    assert again.messages[1:] == made.conversation.messages[1:]
+    assert again.diagnostics == ()
+
+
+def test_a_search_that_gemini_calls_is_not_shown_again_for_its_queries() -> None:
+    grounding = {"groundingMetadata": {"webSearchQueries": ["q"]}}
+    searched = hosted("google_search_web", '{"queries":["q"]}', [])
+    made = folded(stream(searched, text("x"), provider_metadata={"google": grounding}))
+
+    assert [item["type"] for item in made.output] == ["web_search_call", "message"]
+
+
 def test_code_and_other_hosted_tools() -> None:
     """Code becomes a code_interpreter_call, all else the call of an MCP server."""
     code = folded(stream(hosted("code_execution", '{"code":"1+1"}', "2")))

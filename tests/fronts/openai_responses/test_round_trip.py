@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 from attrs import evolve
 from hypothesis import given
+from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
 from llmcore.fronts.openai_responses.state import StoredConversation, required_references
@@ -22,7 +23,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import LLMEvent
+from llmcore.schema.events import Finish, LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
@@ -149,9 +150,27 @@ def test_a_conversation_survives_the_store(events: list[LLMEvent]) -> None:
     assert StoredConversation.from_json(data) == kept
 
 
+GROUNDED: Final[Any] = {
+    "google": {"groundingMetadata": {"webSearchQueries": ["weather oslo", "oslo rain"]}}
+}
+"""The metadata in which Gemini states its own search."""
+
+
+def _grounded(events: list[LLMEvent], *, searched: bool) -> list[LLMEvent]:
+    return [
+        evolve(event, provider_metadata=GROUNDED)
+        if searched and isinstance(event, Finish)
+        else event
+        for event in events
+    ]
+
+
+ANSWERS: Final = st.builds(_grounded, streams(may_fail=False), searched=st.booleans())
+
+
 @pytest.mark.parametrize("client", ["codex", "ai-sdk", "openai-python"])
 @costly
-@given(events=streams(may_fail=False))
+@given(events=ANSWERS)
 def test_what_a_client_sends_back_is_the_response_again(
     client: str, events: list[LLMEvent]
 ) -> None:
@@ -174,7 +193,7 @@ def _plain(part: Any) -> Any:
 
 
 @costly
-@given(events=streams(may_fail=False))
+@given(events=ANSWERS)
 def test_references_bring_the_response_back_from_the_store(events: list[LLMEvent]) -> None:
     """A client that names items by their ids gets what one that sends them gets."""
     first = asked("Hello")
@@ -190,7 +209,7 @@ def test_references_bring_the_response_back_from_the_store(events: list[LLMEvent
 
 
 @costly
-@given(events=streams(may_fail=False))
+@given(events=ANSWERS)
 def test_items_without_state_get_it_from_the_store(events: list[LLMEvent]) -> None:
     """A client that asked for no encrypted reasoning loses nothing while the store keeps it."""
     first = asked("Hello")
