@@ -146,11 +146,15 @@ class ResponseFrame:
     def response(
         self, status: str, output: Sequence[Any], usage: Usage | None = None, **fields: Any
     ) -> JsonObject:
-        """Return the response object as it is now."""
+        """Return the response object as it is now.
+
+        The time of its end is not known here; OpenRouter's SDK refuses responses without the field.
+        """
         return {
             "id": self._info.id,
             "object": "response",
             "created_at": self._info.created_at,
+            "completed_at": None,
             "status": status,
             "error": None,
             "incomplete_details": None,

@@ -230,11 +230,13 @@ def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Map
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "background": False,
+    "frequency_penalty": 0.0,
     "instructions": None,
     "max_output_tokens": None,
     "max_tool_calls": None,
     "metadata": {},
     "parallel_tool_calls": True,
+    "presence_penalty": 0.0,
     "previous_response_id": None,
     "prompt_cache_key": None,
     "safety_identifier": None,

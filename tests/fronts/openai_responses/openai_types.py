@@ -8,9 +8,9 @@ from openai.types.responses import Response
 from openai.types.responses.response_stream_event import ResponseStreamEvent
 from pydantic import BaseModel
 
-_KNOWN_EXTRAS = {"store", "search_content_types"}
-"""Fields that the package has no name for: the real server sends the first, and Codex the second
-in a tool, which responses repeat."""
+_KNOWN_EXTRAS = {"frequency_penalty", "presence_penalty", "store", "search_content_types"}
+"""Fields that the package has no name for: the real server sends them, and Codex the last in a
+tool, which responses repeat."""
 _EXTRAS_OF_CALLS = {"ResponseCustomToolCall": frozenset({"status"})}
 """Fields by classes: the package has the status of a custom call in listed items alone
 (`ResponseCustomToolCallItem`); the server sends it in responses too, and the AI SDK requires it."""

@@ -649,6 +649,14 @@ def test_nothing_comes_after_the_end() -> None:
     assert not made.fold.feed(TextDelta("t", "more"))
 
 
+def test_a_response_has_the_fields_that_sdks_of_other_servers_require() -> None:
+    """The `openai` package has no name for the penalties, which OpenAI's server sends."""
+    made = folded(stream(text("x")), translated({**ASK, "presence_penalty": 0.5}))
+
+    stated = ("completed_at", "frequency_penalty", "presence_penalty")
+    assert [made.response[name] for name in stated] == [None, 0.0, 0.5]
+
+
 def test_the_response_keeps_where_it_came_from() -> None:
     """History repair must know whose signatures it reads."""
     made = folded(stream(thought("x", signature="s"), call("f", "{}")))
