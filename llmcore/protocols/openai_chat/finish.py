@@ -231,8 +231,6 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     *tier* is the `service_tier` beside it; Mistral's is in the object.
     """
     counts = _counts_of(usage)
-    if usage.keys() <= _ONLY_SUMS:
-        counts["reasoning_tokens"] = _in_total_alone(counts)
     if _counts_reasoning_apart(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
         counts["total_tokens"] = None  # which may leave the reasoning out
@@ -253,23 +251,6 @@ def _counts_reasoning_apart(counts: Mapping[str, int | None]) -> bool:
     if not reasoning or prompt is None or completion is None:
         return False
     return reasoning > completion or total == prompt + completion + reasoning
-
-
-_ONLY_SUMS: Final = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
-
-
-def _in_total_alone(counts: Mapping[str, int | None]) -> int | None:
-    """Return the tokens that only the total has: those of thoughts, at Google's endpoint.
-
-    {"prompt_tokens": 20, "completion_tokens": 424, "total_tokens": 1016}: such were counted in
-    https://github.com/Clarifai/clarifai-python/pull/978.
-    """
-    prompt, completion, total = (
-        counts[name] for name in ("input_tokens", "output_tokens", "total_tokens")
-    )
-    if prompt is None or completion is None or total is None:
-        return None
-    return total - prompt - completion if total > prompt + completion else None
 
 
 # -- a whole body without its content

@@ -202,25 +202,6 @@ CASES: dict[str, tuple[dict[str, Any], Usage]] = {
             cost_usd=0.006,
         ),
     ),
-    "Google's thoughts, in the total alone": (
-        {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 52},
-        Usage(
-            input_tokens=9,
-            output_tokens=43,
-            total_tokens=52,
-            uncached_input_tokens=9,
-            reasoning_tokens=40,
-        ),
-    ),
-    "a total that is more, beside details that state no reasoning": (
-        {
-            "prompt_tokens": 9,
-            "completion_tokens": 3,
-            "total_tokens": 52,
-            "prompt_tokens_details": None,
-        },
-        Usage(input_tokens=9, output_tokens=3, total_tokens=52, uncached_input_tokens=9),
-    ),
     "DeepInfra": (
         {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "estimated_cost": 1e-6},
         Usage(
