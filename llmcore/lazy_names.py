@@ -5,7 +5,7 @@ Each name is listed once, in the package's table of modules. Type checkers and e
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
 
@@ -31,7 +31,7 @@ def lazy_names(
         if name in packages:
             return import_module(f"{package}.{name}")
         if name not in module_of:
-            hint = _hint(package, name, module_of, in_modules)
+            hint = hint_of_name(package, name, module_of, in_modules)
             if hint and _is_from_import(f"{package}.{name}"):
                 raise ImportError(f"cannot import name {name!r} from {package!r}{hint}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
@@ -52,6 +52,8 @@ _LOG = "set the variable LLMCORE_LOG=debug, or the level of logging.getLogger('l
 _SEARCH = "use `from llmcore.schema.tools import HostedTool`, and write HostedTool.web_search()"
 _FAKE = "use `from llmcore.testing import FakeModel`"
 _MCP = "use `from llmcore.mcp import McpServers, StdioServer, HttpServer`, or llmcore.sync.mcp"
+_GENERATE = "use `from llmcore import generate`, or `from llmcore.sync import generate` to block"
+_MESSAGE = "use `from llmcore import Message`, and write Message.{}(...)"
 _OTHER_NAMES = {
     "Gemini": "Google",
     **dict.fromkeys(("GoogleAI", "genai"), "Google"),
@@ -62,8 +64,9 @@ _OTHER_NAMES = {
     "Grok": "XAI",
     "AsyncOpenAI": "OpenAI",
     "AsyncClient": "Client",
-    **dict.fromkeys(("completion", "acompletion", "complete", "chat", "ask", "run"), "generate"),
-    **dict.fromkeys(("generate_text", "text_completion"), "generate"),
+    **dict.fromkeys(("completion", "complete", "chat", "ask", "run", "invoke"), _GENERATE),
+    **dict.fromkeys(("text_completion", "chat_completion"), _GENERATE),
+    **dict.fromkeys(("generate_text", "acompletion", "ainvoke"), "generate"),
     **dict.fromkeys(("stream_text", "astream"), "stream"),
     **dict.fromkeys(("embedding", "aembedding"), "embed"),
     "image_generation": "generate_image",
@@ -94,7 +97,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("LLM", "ChatModel", "LanguageModel", "get_model"), _MODEL),
     **dict.fromkeys(("set_default_model", "configure", "set_api_key", "api_key"), _MODEL),
     **dict.fromkeys(("generate_sync", "run_sync"), "it is llmcore.sync.generate"),
-    **dict.fromkeys(("agenerate", "generate_async", "chat_completion", "invoke"), "generate"),
+    **dict.fromkeys(("agenerate", "generate_async"), "generate"),
     **dict.fromkeys(("streamText", "stream_generate", "stream_chat"), "stream"),
     **dict.fromkeys(("Session", "ChatHistory", "History", "Memory"), "Conversation"),
     **dict.fromkeys(("Retry", "RetryMiddleware", "RetryConfig", "with_retry"), "RetryPolicy"),
@@ -119,39 +122,44 @@ _OTHER_NAMES = {
     **dict.fromkeys(("web_search", "WebSearch", "WebSearchTool"), _SEARCH),
     **dict.fromkeys(("to_dict", "model_dump", "dumps", "serialize"), "to_json"),
     **dict.fromkeys(("fallback", "fallbacks", "FallbackModel", "with_fallbacks"), "Fallback"),
-    **dict.fromkeys(("SystemMessage", "UserMessage", "HumanMessage", "AIMessage"), "Message"),
-    **dict.fromkeys(("AssistantMessage", "ToolMessage", "ChatMessage"), "Message"),
+    **dict.fromkeys(("UserMessage", "HumanMessage"), _MESSAGE.format("user")),
+    **dict.fromkeys(("AssistantMessage", "AIMessage"), _MESSAGE.format("assistant")),
+    "SystemMessage": _MESSAGE.format("system") + ", or the setting system=",
+    "ToolMessage": _MESSAGE.format("tool"),
+    "ChatMessage": "Message",
+    **dict.fromkeys(("Response", "ModelResponse", "ChatCompletion", "Completion"), "LLMResponse"),
 }
 """Names under which people look for others, with these, or with what to do instead."""
 
 
-def _hint(
+def hint_of_name(
     package: str,
     name: str,
-    exported: Mapping[str, str],
+    exported: Iterable[str],
     in_modules: Callable[[], Mapping[str, str]],
 ) -> str:
     """Return where *name* or the name that is meant by it is, as the end of an error, or ""."""
     if name.startswith("_"):  # looked up by Python and its tools
         return ""
-    parent = package.rpartition(".")[0]
-    if name in getattr(sys.modules.get(parent), "__all__", ()):
-        return f": use `from {parent} import {name}`"
+    front_door = package.partition(".")[0]
+    at_front_door = getattr(sys.modules.get(front_door), "__all__", ())
+    if name in at_front_door:
+        return f": use `from {front_door} import {name}`"
     elsewhere = _modules(in_modules())
     if name in elsewhere:
         return f": use `from {elsewhere[name]} import {name}`"
-    import difflib  # not needed otherwise
-
-    homes = {**exported, **elsewhere}
-    lower = {spelling.lower(): spelling for spelling in homes}
-    near = difflib.get_close_matches(name.lower(), lower, 1)
     if " " in _OTHER_NAMES.get(name, ""):
         return f": {_OTHER_NAMES[name]}"
+    import difflib  # not needed otherwise
+
+    own = dict.fromkeys(exported, package) or dict.fromkeys(at_front_door, front_door)
+    homes = elsewhere | own
+    lower = {spelling.lower(): spelling for spelling in homes}
+    near = difflib.get_close_matches(name.lower(), lower, 1)
     nearest = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)
     if nearest not in homes:
         return ""
-    home = package if nearest in exported else homes[nearest]
-    return f": did you mean {nearest!r}? Use `from {home} import {nearest}`"
+    return f": did you mean {nearest!r}? Use `from {homes[nearest]} import {nearest}`"
 
 
 def _is_from_import(name: str) -> bool:

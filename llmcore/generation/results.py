@@ -109,7 +109,7 @@ class StepResult:
     rate_limit="it is `.response.rate_limit`",
     **dict.fromkeys(("sources", "citations"), "they are `.response.sources`"),
     **dict.fromkeys(("images", "files", "audio"), "they are of `.response.message.content`"),
-    **dict.fromkeys(("total_cost", "cost_usd"), "write `.cost`"),
+    **dict.fromkeys(("total_cost", "cost_usd", "response_cost"), "write `.cost`"),
     warnings="write `.diagnostics`",
     **dict.fromkeys(("error", "ok", "success"), "failures raise an error"),
     id="it is `.response.id`",

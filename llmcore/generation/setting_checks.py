@@ -1,5 +1,6 @@
 """Validators of settings: the errors state what to pass instead."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -36,6 +37,12 @@ def is_a_model(_plan: object, attribute: "Attribute[Any]", value: object) -> Non
     if value is None or isinstance(value, Model | str):
         return
     name = getattr(value, "__name__", type(value).__name__)
+    of_provider = getattr(value, "__self__", None)
+    if callable(getattr(of_provider, "model", None)):  # OpenAI(...).responses
+        raise InvalidRequestError(
+            f"{attribute.name} is the method {name} of {type(of_provider).__name__}: call it with "
+            f"the model's id, such as {type(of_provider).__name__}(...).{name}('ID')"
+        )
     if callable(getattr(value, "model", None)):
         raise InvalidRequestError(
             f"{attribute.name} is the provider {name}: give one of its models, "
@@ -120,8 +127,7 @@ def sequence_of(name: str, given: object) -> tuple[Any, ...]:
     """Return *given* as a tuple; InvalidRequestError if it is not a sequence."""
     if given is None:
         return ()
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidRequestError(f"{name} must be a list, not {shown_kind(given)}")
-    if isinstance(given, Mapping):
-        raise InvalidRequestError(f"{name} must be a list, not a dict: write {name}=[...]")
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        kind = "a function" if inspect.isroutine(given) else shown_kind(given)
+        raise InvalidRequestError(f"{name} must be a list, not {kind}: write {name}=[...]")
     return tuple(given)

@@ -26,6 +26,7 @@ with_stream_hints: Final = with_names_of_others(
     **dict.fromkeys(
         ("get_final_message", "final_message"), "it is that of the last response: `.response()`"
     ),
+    **dict.fromkeys(("collect", "read", "final_result", "get_final_result"), "write `.result()`"),
     **dict.fromkeys(("cancel", "stop", "abort"), "leave its block, or close it"),
     **dict.fromkeys(("events", "event_stream"), "iterate over the stream itself"),
     **dict.fromkeys(("text_deltas", "stream_text", "texts", "textStream"), "write `.text_stream`"),

@@ -77,7 +77,7 @@ def checked_middleware(given: object, providers: Collection[str]) -> tuple[Middl
     Raises ConfigurationError for anything else, and for one that needs another provider.
     """
     if not isinstance(given, Iterable):
-        kind = type(given).__name__
+        kind = (given if isinstance(given, type) else type(given)).__name__
         raise ConfigurationError(f"middleware must be a list, such as [{kind}(...)]")
     listed = tuple(given)
     for item in listed:
