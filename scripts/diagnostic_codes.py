@@ -376,7 +376,8 @@ _CODES: Final = {
     "schema-keyword-dropped": _Code(
         "A keyword of a schema was left out.",
         "The target does not support it, or it contradicts the rest.",
-        "Check the value in your code, or write the schema without the keyword.",
+        "Nothing needs to be done if the message says that the keyword constrains nothing; else "
+        "check the value in your code, or write the schema without the keyword.",
     ),
     "schema-not-strict": _Code(
         "A schema was sent without strict mode.",
