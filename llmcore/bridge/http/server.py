@@ -1,6 +1,7 @@
 """Running the gateway: in one process or several workers, until SIGINT or SIGTERM."""
 
 import asyncio
+import errno
 import gc
 import linecache
 import logging
@@ -289,5 +290,15 @@ def listening(
     except OSError as error:
         listener.close()
         message = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        if remedy := _REMEDIES.get(error.errno or 0):
+            message = f"{message}; {remedy}"
         raise ConfigurationError(message, cause=error) from error
     return listener
+
+
+_REMEDIES = {
+    errno.EADDRINUSE: "stop what listens there, such as another gateway, or set another --port",
+    errno.EACCES: "set a --port of 1024 or more",
+    errno.EADDRNOTAVAIL: "set the --host to an address of this machine",
+}
+"""The remedies of errors of binding a socket; `--port` has a variable and a setting, too."""

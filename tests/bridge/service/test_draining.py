@@ -14,6 +14,7 @@ from llmcore.bridge.http import draining
 from llmcore.bridge.http.asgi import Receive, Scope, Send
 from llmcore.bridge.http.draining import DrainingServer
 from llmcore.bridge.http.server import listening
+from llmcore.schema.errors import ConfigurationError
 from tests.support.waiting import PATIENCE_S
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
@@ -103,3 +104,16 @@ def test_queued_connections_are_answered_at_the_end(
 def _read(client: socket.socket) -> bytes:
     with client:
         return b"".join(iter(lambda: client.recv(4096), b""))
+
+
+@pytest.mark.parametrize(
+    ("host", "remedy"),
+    [("127.0.0.1", "set another --port"), ("192.0.2.1", "--host to an address of this machine")],
+)
+def test_address_that_cannot_be_listened_on_is_an_error_that_says_what_to_set(
+    host: str, remedy: str
+) -> None:
+    with listening("127.0.0.1", 0, 60) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"cannot listen on {host}:{port}: .*{remedy}"):
+            listening(host, port, 60)
