@@ -1,5 +1,6 @@
 """The files, URLs, schemas and Python functions that options of `ask` name, as values."""
 
+import codecs
 import importlib
 import importlib.util
 import json
@@ -16,6 +17,8 @@ from llmcore.protocols.media import media_type_of, sniffed
 from llmcore.schema.content import AudioPart, ContentPart, DocumentPart, ImagePart, TextPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
+
+CONVERT: Final = "convert it first, for example with iconv"
 
 _URLS = ("http://", "https://", "data:")
 
@@ -80,6 +83,8 @@ def _of_bytes(name: str, data: bytes) -> ContentPart:
         text = _text(data)
         if text is not None:
             return TextPart(tagged_text("file", text, f' name="{name}"'))
+        if media_type.startswith("text/") and 0 not in data:
+            raise InvalidRequestError(f"{name} is not UTF-8 text: {CONVERT}")
         if not media_type:
             raise InvalidRequestError(
                 f"{name} is neither text nor an image, audio, video or document"
@@ -88,13 +93,28 @@ def _of_bytes(name: str, data: bytes) -> ContentPart:
 
 
 def _text(data: bytes) -> str | None:
-    """Return *data* as text; None if it is not UTF-8, or has a byte 0, which no text has."""
-    if 0 in data:
+    """Return *data* as text; None if it is neither UTF-8 nor marked as UTF-16, or has a byte 0."""
+    if data.startswith(UTF16_MARKS):
+        return decoded_utf16(data)
+    if 0 in data:  # which no text has
         return None
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
+
+
+UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How text begins that programs of Windows write: Notepad, and PowerShell 5 with `>`."""
+
+
+def decoded_utf16(data: bytes) -> str | None:
+    """Return the text in *data*, which begins with a mark of UTF-16; None if it is not text."""
+    try:
+        text = data.decode("utf-16")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
 
 
 # -- schemas and functions

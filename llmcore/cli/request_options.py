@@ -5,13 +5,22 @@ continued, and from the user's configuration, in this order.
 """
 
 import argparse
+import io
 import os
 import re
 import sys
+from typing import Final
 
 from llmcore.catalog import get_model_info
 from llmcore.catalog.model_names import PROVIDER_ALIASES
-from llmcore.cli.attachments import attachment, schema_of, user_object
+from llmcore.cli.attachments import (
+    CONVERT,
+    UTF16_MARKS,
+    attachment,
+    decoded_utf16,
+    schema_of,
+    user_object,
+)
 from llmcore.cli.failures import UsageError
 from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.cli.user_config import Template, UserConfig, read_config
@@ -155,15 +164,29 @@ def stdin_text() -> str:
     if sys.stdin.isatty():
         return ""
     try:
-        text = sys.stdin.read()
+        text = _read_stdin()
         text.encode()  # a lone surrogate represents an undecodable byte
     except UnicodeError as error:
         message = (
-            f"stdin is not {sys.stdin.encoding} text: attach a file, such as an image, with -a -, "
-            "or convert the text first, for example with iconv"
+            f"stdin is not {sys.stdin.encoding} text: attach a file, such as an image, with -a -; "
+            f"if it is text, {CONVERT}"
         )
         raise InvalidRequestError(message, cause=error) from error
-    return text.strip()
+    return text.removeprefix(_MARK).strip()
+
+
+def _read_stdin() -> str:
+    if not isinstance(sys.stdin, io.TextIOWrapper):
+        return sys.stdin.read()
+    data = sys.stdin.buffer.read()
+    if data.startswith(UTF16_MARKS) and (text := decoded_utf16(data)) is not None:
+        return text
+    encoding, errors = sys.stdin.encoding, sys.stdin.errors
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors=errors).read()
+
+
+_MARK: Final = "\ufeff"
+"""Programs of Windows begin UTF-8 with it."""
 
 
 def model_of(
