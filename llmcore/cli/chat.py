@@ -65,6 +65,19 @@ def chat(options: Options) -> int:
     return 0
 
 
+def _files(text: str) -> list[str]:
+    """Return the files that `/attach` names, which may be in quotes."""
+    is_posix = os.sep == "/"
+    if not is_posix and not text.startswith('"'):  # in quotes, as Explorer copies paths
+        return [text]
+    try:
+        words = shlex.split(text, posix=is_posix)  # without POSIX, backslashes and quotes are kept
+    except ValueError as error:
+        message = f"a quote of {text} has no end: put it in quotes of the other kind"
+        raise InvalidRequestError(message, cause=error) from error
+    return words if is_posix else [word.strip('"') for word in words]
+
+
 def _name_of(model: Model) -> str:
     """Return the name with which `--model` means *model*: `openai-chat:gpt-5.2`."""
     return f"{provider_over(model.provider, route_of(model).protocol.id)}:{model.id}"
@@ -244,8 +257,7 @@ class Chat:
     def attach(self, source: str) -> None:
         """Attach a file or a URL to the next question: /attach photo.png."""
         if source:
-            words = shlex.split(source) if os.sep == "/" else [source]
-            self._attached += [(word, attachment(word)) for word in words]
+            self._attached += [(word, attachment(word)) for word in _files(source)]
         for name, part in self._attached:
             say(f"{part.__class__.__name__.removesuffix('Part').lower()} {name} attached")
         if not self._attached:

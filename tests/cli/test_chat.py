@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.cli import main
+from llmcore.cli.chat import _files
 from llmcore.cli.chat_input import PlainReader
 from llmcore.cli.markdown_printer import Blocks
 from tests.support.programs.packages import without
@@ -192,6 +193,21 @@ def test_commands_change_what_is_asked(
     assert "6 tokens in, 4 out, unknown cost of 2 responses" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("separator", "text", "files"),
+    [
+        ("/", "a.txt 'b c.txt' d\\ e.txt", ["a.txt", "b c.txt", "d e.txt"]),
+        ("\\", r"C:\my files\a.txt", [r"C:\my files\a.txt"]),
+        ("\\", r'"C:\my files\a.txt" "b.txt"', [r"C:\my files\a.txt", "b.txt"]),
+    ],
+)
+def test_attached_paths_may_have_spaces_and_quotes_as_the_system_writes_them(
+    monkeypatch: pytest.MonkeyPatch, separator: str, text: str, files: list[str]
+) -> None:
+    monkeypatch.setattr("os.sep", separator)
+    assert _files(text) == files
+
+
 def test_name_of_a_model_has_the_api_that_was_chosen(
     server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,6 +344,7 @@ def test_mistakes_and_failures_do_not_end_the_chat(
 ) -> None:
     """They are printed, and the next line is read."""
     lines = "/nothing\n/modl x\n/model nobody:x\n/attach no-such-file\n/save\n/help\nHi\n"
+    lines = f"/attach it's.png\n{lines}"
     answers = iter([Answer([b"{}"], 400, {"content-type": "application/json"}, length=2)])
     server.handler = lambda received: next(answers, None) or chat_handler(received)
     assert chat(lines + "Again\n/quit\nNever\n", monkeypatch) == 0
@@ -338,6 +355,7 @@ def test_mistakes_and_failures_do_not_end_the_chat(
         "no command /modl: did you mean /model?",
         "no provider 'nobody'",
         "no-such-file",
+        "a quote of it's.png has no end",
         "/save NAME",
         "400",
     ):
