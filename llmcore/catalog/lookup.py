@@ -10,6 +10,7 @@ from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.model_names import FAMILIES, PROVIDER_ALIASES, names_of
 from llmcore.catalog.records import catalog, model_at
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import with_call_hints
 
 Capability: TypeAlias = Literal["reasoning", "vision", "tools", "structured_output"]
 """A capability that a model can be chosen by."""
@@ -52,6 +53,12 @@ def newest_of_family(name: str, provider: str | None = None) -> ModelInfo | None
     return max(family, key=_newness, default=None)
 
 
+@with_call_hints(
+    **dict.fromkeys(
+        ("capability", "capabilities", "tools", "vision"),
+        "filter its result: [model for model in list_models() if model.supports_tools]",
+    )
+)
 def list_models(
     provider: str | None = None, *, models: Sequence[ModelInfo] = ()
 ) -> tuple[ModelInfo, ...]:

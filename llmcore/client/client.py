@@ -133,6 +133,15 @@ class Client(UnaryMethods, NotPickled):
         self._preparation = Preparation(self._credentials, self._transports, self.environ)
 
     @classmethod
+    @with_call_hints(
+        "it reads the keys of all providers: leave the arguments out",
+        **dict.fromkeys(
+            ("api_key", "base_url", "providers", "provider"),
+            "it reads them from the environment: else write Client(providers={'openai': "
+            "OpenAI(api_key=...)})",
+        ),
+        timeout="write timeouts=Timeouts(total=...)",
+    )
     def from_env(
         cls,
         *,

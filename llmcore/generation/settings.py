@@ -349,6 +349,7 @@ _INSTEAD: Final = {
     "history": "messages",
     "chat_history": "messages",
     "contents": "messages",
+    "content": "prompt",
     "functions": "tools",
     **dict.fromkeys(("deps", "context"), "tool_context"),
     **dict.fromkeys(
@@ -375,9 +376,10 @@ _INSTEAD: Final = {
     **dict.fromkeys(("extra_headers", "headers"), "write http=HttpOverlay(headers=...)"),
     **dict.fromkeys(("extra_query", "query"), "write http=HttpOverlay(query=...)"),
     **dict.fromkeys(
-        ("streaming", "on_token", "on_chunk", "on_event", "on_text", "on_delta"),
-        "call llmcore.stream, or llmcore.sync.stream",
+        ("on_token", "on_chunk", "on_event", "on_text", "on_delta"),
+        "iterate over the `text_stream` of llmcore.stream, or of llmcore.sync.stream",
     ),
+    "streaming": "call llmcore.stream, or llmcore.sync.stream",
     **dict.fromkeys(("async_", "is_async"), "llmcore.generate is awaited; llmcore.sync blocks"),
     **dict.fromkeys(("stop_words", "stop_token"), "stop"),
     **dict.fromkeys(("retry", "retries"), "write max_retries=3, or retry_policy=RetryPolicy(...)"),
@@ -397,7 +399,8 @@ _INSTEAD: Final = {
         ("thinking_budget", "budget_tokens"), "write reasoning=ReasoningOptions(budget_tokens=...)"
     ),
     "previous_response_id": "continue with messages=[*result.messages, Message.user(...)]",
-    **dict.fromkeys(("text", "format", "json_mode", "json"), "write response_format='json'"),
+    "text": "the prompt is prompt=..., a format of the response response_format='json'",
+    **dict.fromkeys(("format", "json_mode", "json"), "write response_format='json'"),
     "stream": "call llmcore.stream, or llmcore.sync.stream",
     **dict.fromkeys(
         ("n", "best_of", "candidate_count", "num_choices"), "call generate once for each response"

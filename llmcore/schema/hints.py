@@ -263,6 +263,8 @@ def explained_error(
     if isinstance(error, TypeError) and (foreign or not is_within):
         is_construction = function.__name__ == "__init__"
         name = type(args[0]).__name__ if is_construction else function.__qualname__
+        if args and isinstance(args[0], type):  # of a class method, which a subclass may have
+            name = f"{args[0].__name__}.{function.__name__}"
         if text := _explanation(name, function, args, settings, hints):
             return wrong_call(text)
     end_at_call(error)
@@ -317,7 +319,8 @@ def _of_surplus(
     hints: CallHints,
 ) -> str:
     if not named:
-        return f"{name}() takes no arguments"
+        fault = f"{name}() takes no arguments"
+        return f"{fault}: {hints.positional}" if hints.positional else fault
     count = len(by_position)
     taken = f"only {count} without {'its name' if count == 1 else 'their names'}"
     fault = f"{name}() takes {taken if count else 'its arguments by name'}"

@@ -70,6 +70,13 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
     return parts_of([value])
 
 
+_without_name: Final = with_call_hints(
+    **dict.fromkeys(("content", "text", "parts"), "give it without a name: Message.user('...')"),
+    **dict.fromkeys(("tool_calls", "images"), "give its parts: Message.assistant('...', part)"),
+)
+"""Has methods that build a message of parts explain what is given by name."""
+
+
 @with_call_hints(
     "write Message.user(...), Message.assistant(...) or Message.system(...)",
     text="content",
@@ -127,16 +134,19 @@ class Message(metaclass=Hinted):
                 )
 
     @classmethod
+    @_without_name
     def system(cls, *content: PartInput) -> Self:
         """Build a message with the application's instructions."""
         return cls._of_parts("system", content)
 
     @classmethod
+    @_without_name
     def developer(cls, *content: PartInput) -> Self:
         """Build a message with instructions that rank below the system's."""
         return cls._of_parts("developer", content)
 
     @classmethod
+    @_without_name
     def user(cls, *content: PartInput, name: str | None = None) -> Self:
         """Build the user's message: text, images, audio, documents."""
         return cls._of_parts("user", content, name)
@@ -149,11 +159,13 @@ class Message(metaclass=Hinted):
         return cls(role, parts, name=name)
 
     @classmethod
+    @_without_name
     def assistant(cls, *content: PartInput, origin: Origin | None = None) -> Self:
         """Build the model's message: text, reasoning, tool calls."""
         return cls("assistant", parts_of(content), origin=origin)
 
     @classmethod
+    @with_call_hints(id="tool_call_id", result="content", output="content")
     def tool(
         cls,
         tool_call_id: str,

@@ -196,6 +196,7 @@ class ResponseFormat:
         return cls("json")
 
     @classmethod
+    @with_call_hints("write ResponseFormat.json_schema(schema, name=...)", json_schema="schema")
     def json_schema(
         cls,
         schema: JsonObject,

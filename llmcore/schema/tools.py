@@ -8,7 +8,7 @@ from attrs import field
 from llmcore.schema.chat_form import function_of
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -318,6 +318,10 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
 
 
 @with_call_hints()
+@with_names_of_others(
+    **dict.fromkeys(("tool", "function", "specific", "name"), "write ToolChoice.named(...)"),
+    **dict.fromkeys(("any", "force"), "write ToolChoice.required()"),
+)
 @for_pydantic
 @frozen
 class ToolChoice:
@@ -351,11 +355,13 @@ class ToolChoice:
         return cls("none")
 
     @classmethod
+    @with_call_hints("write ToolChoice.named(...)")
     def required(cls) -> Self:
         """Require at least one call."""
         return cls("required")
 
     @classmethod
+    @with_call_hints(name="tool_name", tool="tool_name")
     def named(cls, tool_name: str) -> Self:
         """Require a call of this tool."""
         return cls("named", tool_name)
