@@ -1,7 +1,8 @@
-"""The portable engine: httpx on asyncio and trio, through its transport interface.
+"""The portable engine, on asyncio and trio: the connections of httpx, which are httpcore's.
 
-The features that `httpx.AsyncClient` adds to a transport (cookies, redirects, merged headers) must
-not apply to API calls. httpx2, the maintained continuation of httpx, has the same interfaces.
+The features that `httpx.AsyncClient` adds to them (cookies, redirects, merged headers) must not
+apply to API calls. Its transports and clients are used where the caller gives them. httpx2, the
+maintained continuation of httpx, has the same interfaces.
 """
 
 import contextlib
@@ -29,18 +30,22 @@ if TYPE_CHECKING:
     import ssl
 
 
-class PooledTransport(httpx.AsyncHTTPTransport):
-    """httpx's transport over a pool that is passed in, which closes idle connections in time."""
+class HttpcorePool:
+    """A pool of httpcore's, which closes idle connections in time.
+
+    `httpx.AsyncHTTPTransport` has such a pool, and makes each request and response twice: that of
+    httpx and that of httpcore.
+    """
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, network: TrackedNetwork) -> None:
         self._pool = pool
         self._network = network
         self._sweeper: LoopTask | None = None
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def send(self, request: httpcore.Request) -> httpcore.Response:
         """Send *request*; return once the headers have come."""
         try:
-            return await super().handle_async_request(request)
+            return await self._pool.handle_async_request(request)
         except BaseException:
             await self._close_unused()
             raise
@@ -82,7 +87,7 @@ class PooledTransport(httpx.AsyncHTTPTransport):
 
 
 class HttpxEngine:
-    """Sends over httpx transports, one for each proxy in use."""
+    """Sends over httpcore's connections, in one pool for each proxy in use."""
 
     def __init__(
         self,
@@ -94,41 +99,39 @@ class HttpxEngine:
         self._tls = tls
         self._http2 = http2
         self._socket = socket
-        self._transports: dict[tuple[str | None, bool], PooledTransport] = {}
+        self._pools: dict[tuple[str | None, bool], HttpcorePool] = {}
 
     async def send(
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None
     ) -> "HttpxResponse":
         """Send *request*; return once the headers have come."""
         key = proxy, request.url.startswith("https:")
-        transport = self._transports.get(key)
-        if transport is None:
-            transport = self._transports[key] = self._new_transport(proxy, secure=key[1])
-        limits = limits_of(timeouts)
-        limits["read"] = (
-            timeouts.connect if request.body else None
-        )  # until the body is sent: limits the proxy's reply
+        pool = self._pools.get(key)
+        if pool is None:
+            pool = self._pools[key] = self._new_pool(proxy, secure=key[1])
+        limits = {
+            "connect": timeouts.connect,
+            # until the body is sent: limits the proxy's reply
+            "read": timeouts.connect if request.body else None,
+        }
         try:
-            native = await transport.handle_async_request(
-                native_request(httpx, request, limits, _Body(request.body, limits))
-            )
-        except httpx.ReadTimeout as error:
-            if limits["read"] is None:
-                raise translate(error, request) from error
-            message = "the proxy did not open a tunnel"
-            raise translate(httpx.ConnectTimeout(message), request) from error
-        except Exception as error:
+            native = await pool.send(_pooled_request(request, limits))
+        except Exception as raised:  # noqa: BLE001  (it is raised as httpx would raise it)
+            error = _as_of_httpx(raised)
+            if isinstance(error, httpx.ReadTimeout) and limits["read"] is not None:
+                message = "the proxy did not open a tunnel"
+                raise translate(httpx.ConnectTimeout(message), request) from error
             raise translate(error, request) from error
-        return HttpxResponse(native, request, transport)
+        return HttpcoreResponse(native, request, pool)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        transports, self._transports = self._transports, {}
-        for transport in transports.values():
-            await transport.aclose()
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            await pool.aclose()
 
-    def _new_transport(self, proxy: str | None, *, secure: bool) -> PooledTransport:
-        """Return a new transport. A TLS context, which is slow to make, is made only for https."""
+    def _new_pool(self, proxy: str | None, *, secure: bool) -> HttpcorePool:
+        """Return a new pool. A TLS context, which is slow to make, is made only for https."""
         network = TrackedNetwork()
         pool = httpcore.AsyncConnectionPool(
             ssl_context=self._tls() if secure else None,
@@ -140,7 +143,7 @@ class HttpxEngine:
             uds=self._socket,
             network_backend=network,
         )
-        return PooledTransport(pool, network)
+        return HttpcorePool(pool, network)
 
     def _proxy(self, proxy: str) -> httpcore.Proxy:
         parts = urlsplit(proxy)
@@ -201,7 +204,7 @@ class GivenTransport:
         body = self._library.ByteStream(request.body)
         native = native_request(self._library, request, limits, body)
         try:
-            return HttpxResponse(await self._transport.handle_async_request(native), request)
+            return GivenResponse(await self._transport.handle_async_request(native), request)
         except Exception as error:
             raise translate(error, request) from error
 
@@ -231,29 +234,33 @@ class GivenClient:
             response = await self._client.send(native, stream=True, follow_redirects=False)
         except Exception as error:
             raise translate(error, request) from error
-        return HttpxResponse(response, request)
+        return GivenResponse(response, request)
 
     async def aclose(self) -> None:
         """Leave the client open."""
 
 
 class HttpxResponse:
-    """A response of httpx or httpx2."""
+    """A response of httpcore, httpx or httpx2."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def __init__(
-        self, native: Any, request: HttpRequest, transport: PooledTransport | None = None
+        self,
+        request: HttpRequest,
+        status: int,
+        headers: Iterable[tuple[bytes, bytes]],
+        stream: Any,
+        extensions: Mapping[str, Any],
     ) -> None:
-        self._native = native
         self._request = request
-        self._transport = transport
-        extensions: Mapping[str, Any] = native.extensions
+        self._stream = stream
+        """The body, of httpcore or a class around it."""
         self._network: Any = extensions.get("network_stream")
         self._shared = extensions.get("http_version") == b"HTTP/2"
         """Whether other responses are read from the same connection."""
-        self.status: int = native.status_code
-        self.headers: Mapping[str, str] = joined_headers(native.headers.raw)
+        self.status: int = status
+        self.headers: Mapping[str, str] = joined_headers(headers)
 
     @property
     def upgraded(self) -> httpcore.AsyncNetworkStream | None:
@@ -281,7 +288,8 @@ class HttpxResponse:
                 yield chunk
             whole = True
             await self._release()
-        except Exception as error:
+        except Exception as raised:  # noqa: BLE001  (it is raised as httpx would raise it)
+            error = _as_of_httpx(raised)
             raise translate(error, self._request) from error
         finally:
             if not whole:
@@ -294,11 +302,8 @@ class HttpxResponse:
             await self._close()
 
     async def _body(self) -> AsyncIterator[bytes]:
-        if getattr(self._native, "is_stream_consumed", False):  # by an event hook of the client
-            return _Pieces((await self._native.aread(),))
-        stream: Any = self._native.stream
         encoding = compression_of(self.headers)
-        return Inflated(stream, encoding) if encoding else aiter(stream)
+        return Inflated(self._stream, encoding) if encoding else aiter(self._stream)
 
     async def _release(self) -> None:
         """Return the connection to the pool, unless the server sent more than its response.
@@ -308,30 +313,61 @@ class HttpxResponse:
         connection.) It closes a connection whose h11 state is an error.
         """
         if self._network is not None and not self._shared:
-            parser = _parser(self._native.stream)
+            parser = _parser(self._stream)
             if parser is not None and (parser.trailing_data[0] or has_unread(self._network)):
                 parser.send_failed()
         await self._close()
-        if self._transport is not None:
-            self._transport.sweep()
 
     async def _close(self) -> None:
         if self._shared or not isinstance(self._network, TrackedStream):
-            await self._native.aclose()
+            await self._close_native()
             return
         self._network.read_limit = None
         try:
-            await self._native.aclose()
+            await self._close_native()
         except BaseException:  # a task of asyncio's was cancelled in the middle of it
             with anyio.CancelScope(shield=True):
                 await self._network.aclose()
             raise
 
+    async def _close_native(self) -> None:
+        await self._stream.aclose()
 
-class _Body(httpx.AsyncByteStream):
+
+class HttpcoreResponse(HttpxResponse):
+    """A response over the engine's own connections."""
+
+    def __init__(self, native: httpcore.Response, request: HttpRequest, pool: HttpcorePool) -> None:
+        super().__init__(request, native.status, native.headers, native.stream, native.extensions)
+        self._pool = pool
+
+    async def _release(self) -> None:
+        await super()._release()
+        self._pool.sweep()
+
+
+class GivenResponse(HttpxResponse):
+    """A response over the caller's transport or client."""
+
+    def __init__(self, native: Any, request: HttpRequest) -> None:
+        super().__init__(
+            request, native.status_code, native.headers.raw, native.stream, native.extensions
+        )
+        self._native = native
+
+    async def _body(self) -> AsyncIterator[bytes]:
+        if getattr(self._native, "is_stream_consumed", False):  # by an event hook of the client
+            return _Pieces((await self._native.aread(),))
+        return await super()._body()
+
+    async def _close_native(self) -> None:
+        await self._native.aclose()
+
+
+class _Body:
     """A request's body.
 
-    Not a generator like httpx's own stream of bytes, which is not closed when sending is
+    Not a generator like httpcore's own stream of bytes, which is not closed when sending is
     cancelled. Iteration begins after connecting, so it removes the read limit for connecting.
     """
 
@@ -386,6 +422,37 @@ def native_request(
 @functools.lru_cache(maxsize=256)
 def _native_url(library: Any, url: str) -> Any:
     return library.URL(wire_url(url))
+
+
+def _pooled_request(request: HttpRequest, limits: dict[str, float | None]) -> httpcore.Request:
+    """Return *request* for httpcore, as httpx would make it."""
+    made = httpcore.Request(
+        request.method,
+        _pooled_url(request.url),
+        content=_Body(request.body, limits),
+        extensions={"timeout": limits},
+    )
+    # Set here, since the constructor checks the type of each.
+    made.headers = [(k.encode("ascii"), v.encode()) for k, v in wire_headers(request).items()]
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def _pooled_url(url: str) -> httpcore.URL:
+    parts = httpx.URL(wire_url(url))
+    return httpcore.URL(
+        scheme=parts.raw_scheme, host=parts.raw_host, port=parts.port, target=parts.raw_path
+    )
+
+
+def _as_of_httpx(error: Exception) -> Exception:
+    """Return an exception of httpcore as that of httpx, which has its name; others unchanged."""
+    kind = type(error)
+    if not kind.__module__.startswith("httpcore") or not hasattr(httpx, kind.__name__):
+        return error
+    named: Exception = getattr(httpx, kind.__name__)(str(error))
+    named.__cause__ = error
+    return named
 
 
 def library_of(given: object) -> Any:

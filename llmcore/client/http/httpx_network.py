@@ -5,6 +5,7 @@ cancelling a TLS handshake leaves its socket open.
 """
 
 import contextlib
+import select
 import ssl
 from collections.abc import Iterable
 from typing import Any, Final
@@ -12,6 +13,7 @@ from typing import Any, Final
 import anyio
 import httpcore
 import sniffio
+from anyio.abc import ByteStream
 
 from llmcore.client.http import engine
 from llmcore.client.loop_task import LoopTask, new_scope
@@ -24,6 +26,7 @@ _REFUSED_SECONDS: Final = 1.0
 """How long a server that has answered is given to read the rest of a request."""
 _INFORMATIONAL: Final = b"HTTP/1.1 1"
 """How a response begins that does not answer the request."""
+_BROKEN: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class TrackedStream(httpcore.AsyncNetworkStream):
@@ -31,6 +34,10 @@ class TrackedStream(httpcore.AsyncNetworkStream):
 
     httpcore reads its timeout once, before the first byte of a body. Before that byte a model may
     take longer than between two events.
+
+    On asyncio, what has no limit is read and written by AnyIO's stream itself. httpcore's stream
+    around it enters three contexts for each, and asks the system for the addresses of the
+    connection where only its socket is wanted.
     """
 
     def __init__(
@@ -51,6 +58,11 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         """The head of a request whose body is written next."""
         self._early = b""
         """The bytes that arrived while a request was being written."""
+        self._bare = _anyio_stream(inner)
+        """The stream of AnyIO that httpcore's is around; None on trio."""
+        self.tls: Any = inner.get_extra_info("ssl_object")
+        """The object that encrypts the connection, or None."""
+        self._unread: _Unread | None = None
         opened.add(self)
 
     async def read(
@@ -63,7 +75,15 @@ class TrackedStream(httpcore.AsyncNetworkStream):
             early, self._early = self._early, b""
             return early
         limit = timeout if self.read_limit is None else self.read_limit
-        return await self._inner.read(max(max_bytes, self._min_read), limit)
+        most = max(max_bytes, self._min_read)
+        if self._bare is None or limit is not None:
+            return await self._inner.read(most, limit)
+        try:
+            return await self._bare.receive(most)
+        except anyio.EndOfStream:
+            return b""
+        except _BROKEN as error:
+            raise httpcore.ReadError(error) from error
 
     async def write(
         self,
@@ -82,7 +102,13 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         elif buffer[:5] == b"POST " and buffer[-4:] == b"\r\n\r\n":
             self._head = buffer
             return
-        await self._inner.write(buffer, timeout)
+        if self._bare is None or timeout is not None:
+            await self._inner.write(buffer, timeout)
+            return
+        try:
+            await self._bare.send(buffer)
+        except _BROKEN as error:
+            raise httpcore.WriteError(error) from error
 
     async def _write_while_reading(self, request: bytes, timeout: float | None) -> None:  # noqa: ASYNC109
         """Write *request*, and keep what arrives meanwhile for the next read.
@@ -134,7 +160,35 @@ class TrackedStream(httpcore.AsyncNetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         """Return a property of the connection, such as `ssl_object`."""
+        if info == "is_readable" and self._bare is not None and _CAN_POLL:
+            if self._unread is None:
+                self._unread = _Unread(self._inner.get_extra_info("socket"))
+            return self._unread.has_come()
         return self._inner.get_extra_info(info)
+
+
+class _Unread:
+    """Watches a socket for bytes, or its end, that were not read."""
+
+    def __init__(self, watched: Any) -> None:
+        self._socket = watched
+        self._poll = select.poll()
+        if watched.fileno() >= 0:
+            self._poll.register(watched.fileno(), select.POLLIN)
+
+    def has_come(self) -> bool:
+        """Return whether a read would not wait, as of a socket that was closed."""
+        return self._socket.fileno() < 0 or bool(self._poll.poll(0))
+
+
+_CAN_POLL: Final = hasattr(select, "poll")
+"""Whether a socket can be watched: Windows has nothing for that."""
+
+
+def _anyio_stream(inner: httpcore.AsyncNetworkStream) -> ByteStream | None:
+    """Return AnyIO's stream in *inner*, to which httpcore has no public access."""
+    bare = getattr(inner, "_stream", None)
+    return bare if isinstance(bare, ByteStream) else None
 
 
 def has_unread(stream: httpcore.AsyncNetworkStream) -> bool:
@@ -143,7 +197,8 @@ def has_unread(stream: httpcore.AsyncNetworkStream) -> bool:
     Neither httpcore nor the socket shows them. This consumes a byte, so that the connection is
     unusable if it returns True.
     """
-    tls = stream.get_extra_info("ssl_object")
+    tracked = stream if isinstance(stream, TrackedStream) else None
+    tls = stream.get_extra_info("ssl_object") if tracked is None else tracked.tls
     if tls is not None:
         try:
             tls.read(1)
@@ -153,9 +208,7 @@ def has_unread(stream: httpcore.AsyncNetworkStream) -> bool:
             return True
         else:
             return True
-    return (
-        isinstance(stream, TrackedStream) and stream.below is not None and has_unread(stream.below)
-    )
+    return tracked is not None and tracked.below is not None and has_unread(tracked.below)
 
 
 class TrackedNetwork(httpcore.AsyncNetworkBackend):
