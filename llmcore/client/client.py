@@ -395,7 +395,7 @@ class Client(UnaryMethods, NotPickled):
                 raw=raw,
                 on_response=on_response,
             )
-            requested = resolved.map(lambda model: model.id).value_or("")
+            requested = resolved.value.id if isinstance(resolved, Success) else ""
             priced = partial(with_cost, models=self.models, requested=requested)
             return EventStream(call, call.accumulator, priced)
 

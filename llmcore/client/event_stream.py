@@ -182,7 +182,8 @@ class EventStream:
     async def result(self) -> Result[LLMResponse, LLMError]:
         """Read the rest and return the response, or the error with `partial` set."""
         while await self.next_batch():
-            pass
+            if self._ended:  # all of it has been returned
+                break
         return self._outcome()
 
     def _outcome(self) -> Result[LLMResponse, LLMError]:

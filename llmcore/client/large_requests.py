@@ -48,18 +48,17 @@ def is_large(request: LLMRequest) -> bool:
     if len(request.messages) > LARGE_REQUEST_MESSAGES:
         return True
     form = request.response_format
-    values = (
-        request.messages,
+    others = (
         request.system,
         request.tools,
         form and form.schema,
         request.provider_options,
         request.metadata,
     )
-    held = tuple(filter(None, values))
-    is_question = len(held) == len(request.messages) == 1  # as most requests are
+    is_question = len(request.messages) == 1 and not any(others)  # as most requests are
     if is_question and _are_short_texts(request.messages[0].content):
         return False
+    held = tuple(filter(None, (request.messages, *others)))
     return bool(held) and holds_much(*held)
 
 

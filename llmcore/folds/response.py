@@ -90,6 +90,16 @@ class Accumulator:
         if handler is not None:
             handler(self, event)
 
+    def feed_text(
+        self, start: StreamStart, end: TextEnd, step_finish: StepFinish, finish: Finish
+    ) -> None:
+        """Add all events of a response that is one text, given those that it is made of."""
+        self._complete = None
+        self._start = start
+        self._slots["text", end.id] = part_of(end)
+        self._usage = step_finish.usage
+        self._finish = finish
+
     def share_chunks(self, key: tuple[str, str], chunks: list[str]) -> None:
         """Use *chunks*, which the caller fills, as the text of the open segment *key*.
 

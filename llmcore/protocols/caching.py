@@ -79,10 +79,13 @@ def choose_breakpoints(
     rest, the most useful first, whose lifetime is *ttl* where those around them permit it.
     """
     chosen: dict[Position, CacheTtl | None] = {}
-    chosen.update(_ordered(_remaining(marked, limits, diagnostics), limits, diagnostics))
+    if marked:
+        chosen.update(_ordered(_remaining(marked, limits, diagnostics), limits, diagnostics))
     for position in automatic:
         if len(chosen) < limits.slots:
             chosen.setdefault(position, None)
+    if not marked:  # as nearly always: all have one lifetime
+        return dict.fromkeys(sorted(chosen), "1h" if limits.long_lived_end else ttl)
     return _with_lifetimes(dict(sorted(chosen.items())), limits, ttl)
 
 
@@ -108,8 +111,6 @@ def _remaining(
     marked: Sequence[CacheCandidate], limits: CacheLimits, diagnostics: Diagnostics
 ) -> list[CacheCandidate]:
     """Return the caller's breakpoints that fit: the last of each section, then the latest."""
-    if not marked:
-        return []
     refused = [candidate for candidate in marked if not candidate.allowed]
     drop_breakpoints(refused, "it cannot be the end of a cached prefix", diagnostics)
     usable = [candidate for candidate in marked if candidate.allowed]

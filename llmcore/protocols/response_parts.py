@@ -130,7 +130,11 @@ def map_finish_reason(
         reason = "stop"
     elif reason == "stop" and called:
         reason = "tool_calls"
-    return FinishReason(reason, raw)
+    return finish_reason(reason, raw)
+
+
+finish_reason: Final = lru_cache(maxsize=256)(FinishReason)
+"""Returns the `FinishReason` of a neutral word and the server's own, of which there are few."""
 
 
 def truncated(sign: str) -> ErrorEvent:
@@ -213,8 +217,10 @@ def only_object(items: object) -> dict[str, Any] | None:
     return items[0]
 
 
-class CompleteEvents(tuple[LLMEvent, ...]):
-    """All events of a response, as `SegmentFold` would return them: it need not read them."""
+class CompleteEvents(
+    tuple[StreamStart, StepStart, TextStart, TextDelta, TextEnd, StepFinish, Finish]
+):
+    """All events of a response that is one text, as `SegmentFold` would return them."""
 
     __slots__ = ()
 
@@ -233,7 +239,7 @@ def text_response(
     if ends is None or not (text.isascii() or replace_lone_surrogates(text) is text):
         return None
     start, finish = ends
-    if not isinstance(finish, Finish):
+    if not (isinstance(start, StreamStart) and isinstance(finish, Finish)):
         return None
     held = metadata or {}
     return CompleteEvents(

@@ -44,10 +44,7 @@ from llmcore.schema.events import (
     LLMEvent,
     ReasoningDelta,
     ReasoningStart,
-    StepFinish,
-    StreamStart,
     TextDelta,
-    TextEnd,
     TextStart,
     ToolInputDelta,
     ToolInputStart,
@@ -59,8 +56,6 @@ from llmcore.schema.response import LLMResponse
 _UNREPRESENTABLE: Final = (LLMError, RecursionError)
 """Raised for JSON that no value can hold, such as excessive nesting."""
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
-_COLLECTED = frozenset({StreamStart, TextEnd, StepFinish, Finish})
-"""The events of a complete text that its response is made of."""
 _QUOTED: Final = 200
 """The most bytes of an unreadable body that an error quotes."""
 _AT_ONCE = 64
@@ -203,8 +198,10 @@ class ResponseDecoder:
             return self.fail(_unreadable(body, error))
         try:
             bare = self._whole(document, self._request)
-            complete = type(bare) is CompleteEvents
-            events = self._collected(bare) if complete else self._completed(bare)
+            if isinstance(bare, CompleteEvents):
+                events = self._collected(bare)
+            else:
+                events = self._completed(bare)
         except _UNREPRESENTABLE as error:
             events = self.fail(_unreadable(body, error))
         if not self.ended:
@@ -328,14 +325,16 @@ class ResponseDecoder:
         self._add_completed(bare, events)
         return events
 
-    def _collected(self, complete: Iterable[LLMEvent]) -> list[LLMEvent]:
+    def _collected(self, complete: CompleteEvents) -> list[LLMEvent]:
         """Return the events of a whole response that need no fold."""
-        events = [self._facts.filled(one) if type(one) in FILLED else one for one in complete]
-        for event in events:
-            if type(event) in _COLLECTED:
-                self.accumulator.feed(event)
+        filled: Any = self._facts.filled
+        start, step_start, text_start, delta, text_end, step_finish, finish = complete
+        start = filled(start)
+        if self._facts.concern_end:
+            step_finish, finish = filled(step_finish), filled(finish)
+        self.accumulator.feed_text(start, text_end, step_finish, finish)
         self.ended = True
-        return events
+        return [start, step_start, text_start, delta, text_end, step_finish, finish]
 
     def _add_completed(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
         """Add the protocol's *bare* events, completed, to *events*, up to the terminal one.

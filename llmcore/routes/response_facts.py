@@ -63,6 +63,11 @@ class ResponseFacts:
         self.was_replaced = False
         """Whether bytes that are not UTF-8 were replaced."""
 
+    @property
+    def concern_end(self) -> bool:
+        """Whether the end of a response without calls is to be filled, too."""
+        return bool(self._context.service_tier or self.was_replaced or self._frames)
+
     def filled(self, event: LLMEvent) -> LLMEvent:
         """Return *event*, which is of a type in `FILLED`, with the facts that belong to it."""
         if isinstance(event, StreamStart):

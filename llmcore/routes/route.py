@@ -393,14 +393,17 @@ class Route(NotPickled, Generic[Body_co]):
         if request.strict and losses:
             text = "; ".join(map(str, losses))
             return Failure(InvalidRequestError(f"strict request cannot be sent as it is: {text}"))
-        signed = self._address(request, body, streaming, context).bind(
-            lambda url: self._request_to(url, data, request, built, streaming, context)
-        )
-        return signed.map(
-            lambda done: PreparedRequest(
-                http=done.request,
+        url = self._address(request, body, streaming, context)
+        if isinstance(url, Failure):
+            return url
+        signed = self._request_to(url.value, data, request, built, streaming, context)
+        if isinstance(signed, Failure):
+            return signed
+        return Success(
+            PreparedRequest(
+                http=signed.value.request,
                 body=cast("Body_co", body),
-                diagnostics=(*diagnostics, *done.diagnostics),
+                diagnostics=(*diagnostics, *signed.value.diagnostics),
                 streaming=streaming,
                 request=request,
             )
@@ -413,7 +416,8 @@ class Route(NotPickled, Generic[Body_co]):
         where = EndpointContext(
             model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
         )
-        return self.endpoint.url(where).map(lambda url: with_query(url, request.http.query))
+        url, query = self.endpoint.url(where), request.http.query
+        return url.map(lambda bare: with_query(bare, query)) if query else url
 
     def _request_to(
         self,

@@ -254,21 +254,12 @@ def request(
     Raises InvalidRequestError for contradictory arguments.
     """
     _check_prompt(prompt, given=messages is not None)
-    single = {
-        "temperature": temperature,
-        "top_p": top_p,
-        "max_tokens": max_tokens,
-        "stop": stop or None,
-        "top_k": top_k,
-        "seed": seed,
-        "presence_penalty": presence_penalty,
-        "frequency_penalty": frequency_penalty,
-        "logprobs": logprobs,
-        "top_logprobs": top_logprobs,
-        "service_tier": service_tier,
-    }
-    none_given = [*single.values()].count(None) == len(single)
-    options = {} if none_given else present(single)
+    single = (
+        *(temperature, top_p, max_tokens, stop or None, top_k, seed, presence_penalty),
+        *(frequency_penalty, logprobs, top_logprobs, service_tier),
+    )
+    none_given = single.count(None) == len(_SINGLE)
+    options = {} if none_given else present(dict(zip(_SINGLE, single, strict=True)))
     if generation is not None and options:
         raise InvalidRequestError(
             f"{', '.join(options)} and generation=... are both given: "
@@ -300,6 +291,13 @@ def request(
             "messages is empty: give at least one message, such as Message.user('Hi')"
         )
     return built
+
+
+_SINGLE: Final = (
+    *("temperature", "top_p", "max_tokens", "stop", "top_k", "seed", "presence_penalty"),
+    *("frequency_penalty", "logprobs", "top_logprobs", "service_tier"),
+)
+"""The options that `request` takes as arguments of their own."""
 
 
 def _sampling(options: Mapping[str, object]) -> GenerationOptions:

@@ -53,6 +53,17 @@ def test_half_a_character_is_read_as_the_replacement_character(
     assert [d.code for d in usual.diagnostics].count("invalid-utf8-replaced") == 0
 
 
+@pytest.mark.parametrize("column", IN_SSE, ids=lambda column: column.id)
+def test_half_a_character_of_a_response_that_is_one_text_is_reported(column: Column) -> None:
+    """It is read without the state machine."""
+    body = json.dumps(column.whole(Said(text="Kaf@"))).encode()
+
+    response = read(column, body.replace(b"@", HALF), streaming=False)
+
+    assert response.text == "Kaf\ufffd"
+    assert [d.code for d in response.diagnostics] == ["invalid-utf8-replaced"]
+
+
 @pytest.mark.parametrize("streaming", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("column", IN_SSE, ids=lambda column: column.id)
 def test_half_a_surrogate_pair_is_read_as_the_replacement_character(

@@ -16,7 +16,7 @@ import sniffio
 from anyio.abc import ByteStream
 
 from llmcore.client.http import engine
-from llmcore.client.loop_task import LoopTask, new_scope
+from llmcore.client.loop_task import LoopTask, current_time, new_scope
 
 _MAX_READ_BYTES: Final = 256 * 1024
 """The size of asyncio's reads, so that nothing is left over in anyio's buffer."""
@@ -35,9 +35,9 @@ class TrackedStream(httpcore.AsyncNetworkStream):
     httpcore reads its timeout once, before the first byte of a body. Before that byte a model may
     take longer than between two events.
 
-    On asyncio, what has no limit is read and written by AnyIO's stream itself. httpcore's stream
-    around it enters three contexts for each, and asks the system for the addresses of the
-    connection where only its socket is wanted.
+    On asyncio, AnyIO's stream itself is read and written. httpcore's stream around it enters three
+    contexts for each, and asks the system for the addresses of the connection where only its
+    socket is wanted.
     """
 
     def __init__(
@@ -76,14 +76,18 @@ class TrackedStream(httpcore.AsyncNetworkStream):
             return early
         limit = timeout if self.read_limit is None else self.read_limit
         most = max(max_bytes, self._min_read)
-        if self._bare is None or limit is not None:
+        if self._bare is None:
             return await self._inner.read(most, limit)
         try:
-            return await self._bare.receive(most)
+            if limit is None:
+                return await self._bare.receive(most)
+            with new_scope(current_time() + limit):
+                return await self._bare.receive(most)
         except anyio.EndOfStream:
             return b""
         except _BROKEN as error:
             raise httpcore.ReadError(error) from error
+        raise httpcore.ReadTimeout  # the scope was cancelled
 
     async def write(
         self,

@@ -270,6 +270,16 @@ _THINKING_UPDATES: Final = "thinking-display-updates-2026-08-18"
 def _betas_of(body: Mapping[str, Any], *, cached: bool) -> Iterator[str]:
     if cached:
         yield _PROMPT_CACHING
+    if not _FIELDS_OF_BETAS.isdisjoint(body):
+        yield from _betas_of_fields(body)
+    for message in objects(body["messages"]):
+        for block in objects(message.get("content")):
+            kind = block.get("type")
+            if isinstance(kind, str) and kind in _BETA_BY_BLOCK:
+                yield from _betas_of_block(kind, block)
+
+
+def _betas_of_fields(body: Mapping[str, Any]) -> Iterator[str]:
     for name, beta in _BETA_BY_FIELD.items():
         if body.get(name):
             yield beta
@@ -282,15 +292,13 @@ def _betas_of(body: Mapping[str, Any], *, cached: bool) -> Iterator[str]:
         kind = edit.get("type")
         if isinstance(kind, str) and kind in _BETA_BY_EDIT:
             yield _BETA_BY_EDIT[kind]
-    for message in objects(body["messages"]):
-        for block in objects(message.get("content")):
-            yield from _betas_of_block(block)
 
 
-def _betas_of_block(block: Mapping[str, Any]) -> Iterator[str]:
-    kind = block.get("type")
-    if not isinstance(kind, str) or kind not in _BETA_BY_BLOCK:
-        return
+_FIELDS_OF_BETAS: Final = frozenset({*_BETA_BY_FIELD, *(name for name, _ in _BETA_BY_SETTING)})
+"""The fields in which `_betas_of_fields` looks."""
+
+
+def _betas_of_block(kind: str, block: Mapping[str, Any]) -> Iterator[str]:
     yield _BETA_BY_BLOCK[kind]
     tool = object_or_empty(block.get("tool"))
     if tool.get("type") == "tool_definition":

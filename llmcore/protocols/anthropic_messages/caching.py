@@ -8,7 +8,7 @@ thinking or on empty text. `llmcore.protocols.caching` shows where they are.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from llmcore.protocols.anthropic_messages.names import (
     RESULT_SUFFIX,
@@ -47,7 +47,9 @@ def place_breakpoints(
     whether the body has any breakpoint, native data included.
     """
     items = dict(_items(body))
-    marked = [_candidate(*found) for found in items.items() if _ttl(found[1]) is not None]
+    marked = [
+        _candidate(*found) for found in items.items() if found[1].get("cache_control") is not None
+    ]
     if policy.mode == "off":
         body.pop("cache_control", None)
         drop_breakpoints(marked, "caching is off for this request", diagnostics)
@@ -67,6 +69,9 @@ def place_breakpoints(
         if position in chosen:
             item["cache_control"] = cache_mark(chosen[position])
     return bool(chosen) or _is_cached_elsewhere(body, items.values())
+
+
+_Places: TypeAlias = list[tuple[Position, Block]]
 
 
 def _items(body: Mapping[str, Any]) -> Iterator[tuple[Position, Block]]:
@@ -105,24 +110,31 @@ def _takes_mark(position: Position, item: Block) -> bool:
 
 
 def _automatic(
-    body: Mapping[str, Any], items: Mapping[Position, Block], *, at_end: bool
+    body: Mapping[str, Any], items: dict[Position, Block], *, at_end: bool
 ) -> Iterator[Position]:
     """Yield where automatic breakpoints go, most useful first."""
-    backwards = list(items.items())[::-1]
-    talk = [found for found in backwards if found[0][0] == 2]
+    sections: tuple[_Places, _Places, _Places] = ([], [], [])
+    for found in reversed(items.items()):
+        sections[found[0][0]].append(found)
+    tools, system, talk = sections
     if at_end:
         yield from _first_place(talk)
-    for section in (1, 0):
-        yield from _first_place(found for found in backwards if found[0][0] == section)
+    if system:
+        yield from _first_place(system)
+    if tools:
+        yield from _first_place(tools)
     roles = [message.get("role") for message in objects(body.get("messages"))]
     if "assistant" in roles:
         last = len(roles) - 1 - roles[::-1].index("assistant")
         yield from _first_place(found for found in talk if found[0][1] < last)
 
 
-def _first_place(items: Iterable[tuple[Position, Block]]) -> list[Position]:
+def _first_place(items: Iterable[tuple[Position, Block]]) -> tuple[Position, ...]:
     """Return the first of *items* that can be marked, if there is one."""
-    return next(([position] for position, item in items if _takes_mark(position, item)), [])
+    for position, item in items:
+        if _takes_mark(position, item):
+            return (position,)
+    return ()
 
 
 def _is_cached_elsewhere(body: Mapping[str, Any], items: Iterable[Block]) -> bool:

@@ -40,7 +40,7 @@ from llmcore.protocols.anthropic_messages.parts import (
 from llmcore.protocols.anthropic_messages.turns import with_results_alone, without_unfinished
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text, remove_trailing_thinking
-from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
+from llmcore.protocols.history import HistoryPolicy, is_question, native_provider_ids, repair
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
     AudioPart,
@@ -94,6 +94,10 @@ def lower_messages(
     diagnostics: Diagnostics,
 ) -> MessagesPrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
+    if is_question(request.messages):  # there is nothing of what other conversations may hold
+        asked = _lower_message(request.messages[0], {}, target, diagnostics.at("messages[0]"))
+        system = _whole_system(request, (), (), instructions, diagnostics)
+        return MessagesPrompt(system=system, messages=[{"role": "user", "content": asked.content}])
     spoken = [_with_origin(message, target) for message in request.messages]
     repaired = repair(without_unfinished(spoken, diagnostics), target.policy)
     repaired.report_to(diagnostics)
@@ -106,15 +110,28 @@ def lower_messages(
         kept = declined.removed_from(message, target, here)
         drafts.append(_lower_message(kept, toolsets, target, here))
     leading, messages = _place_system_messages(drafts)
-    system = [
-        *_lower_system(request.system, diagnostics.at("system")),
-        *_lower_system(repaired.system, diagnostics.at("messages")),
-        *leading,
-        *({"type": "text", "text": text} for text in instructions),
-    ]
+    system = _whole_system(request, repaired.system, leading, instructions, diagnostics)
     if messages:
         _fix_trailing_assistant(messages, target, diagnostics.at(repaired.paths[-1]))
     return MessagesPrompt(system=system, messages=messages)
+
+
+def _whole_system(
+    request: LLMRequest,
+    lifted: Sequence[TextPart],
+    leading: Sequence[Block],
+    instructions: Sequence[str],
+    diagnostics: Diagnostics,
+) -> list[Block]:
+    """Return the request's own texts, those of its messages, and ours."""
+    if not (request.system or lifted or leading or instructions):
+        return []
+    return [
+        *_lower_system(request.system, diagnostics.at("system")),
+        *_lower_system(lifted, diagnostics.at("messages")),
+        *leading,
+        *({"type": "text", "text": text} for text in instructions),
+    ]
 
 
 def _lower_system(parts: Iterable[TextPart], diagnostics: Diagnostics) -> list[Block]:

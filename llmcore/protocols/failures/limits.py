@@ -227,9 +227,9 @@ def rate_limit_from(headers: Mapping[str, str]) -> RateLimitInfo | None:
     Where several windows are stated (a minute and a day, input and output tokens), the
     one with the least left: it binds first.
     """
-    names = {low: value for name, value in headers.items() if "ratelimit" in (low := name.lower())}
-    if not names:
+    if "ratelimit" not in "\n".join(headers).lower():  # looked for in all of them at once
         return None
+    names = {low: value for name, value in headers.items() if "ratelimit" in (low := name.lower())}
     windows = _windows(names, _http_date(lowered(headers).get("date", "")))
     requests = _tightest(windows, ("requests", "any"))
     tokens = _tightest(windows, ("tokens", "part"))

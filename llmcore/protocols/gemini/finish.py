@@ -18,6 +18,7 @@ from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.response_parts import (
     CompleteEvents,
     Events,
+    finish_reason,
     inclusive_usage,
     only_object,
     served_tier,
@@ -108,11 +109,11 @@ def _with_metadata(state: GeminiState, metadata: NativeObject) -> GeminiState:
 def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishReason:
     """Return the finish reason; the service sends STOP even if functions were called."""
     if raw is None and blocked is not None:
-        return FinishReason("content_filter", blocked)
+        return finish_reason("content_filter", blocked)
     reason = FINISH_REASONS.get(raw or "", "other")
     if called and (reason == "stop" or not raw):
         reason = "tool_calls"
-    return FinishReason(reason, raw or None)
+    return finish_reason(reason, raw or None)
 
 
 # -- usage

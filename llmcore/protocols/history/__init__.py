@@ -35,12 +35,13 @@ from llmcore.protocols.history.clean import (
     model_family,
     native_provider_ids,
 )
-from llmcore.protocols.history.repair import Repaired, repair
+from llmcore.protocols.history.repair import Repaired, is_question, repair
 
 __all__ = [
     "HistoryPolicy",
     "LoweringTarget",
     "Repaired",
+    "is_question",
     "model_family",
     "native_provider_ids",
     "repair",

@@ -360,11 +360,11 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _is_question(message: Message) -> bool:
-    """Return whether *message* is a user's text alone, in which there is nothing to repair."""
-    if message.role != "user" or not message.content:
+def is_question(messages: Sequence[Message]) -> bool:
+    """Return whether *messages* are a user's text alone, in which there is nothing to repair."""
+    if len(messages) != 1 or messages[0].role != "user" or not messages[0].content:
         return False
-    return all(type(part) is TextPart and part.text[:1].strip() for part in message.content)
+    return all(type(part) is TextPart and part.text[:1].strip() for part in messages[0].content)
 
 
 def _is_right(messages: Sequence[Message], policy: HistoryPolicy) -> bool:
@@ -390,7 +390,7 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     message and in call order; every call id is unique and legal. InvalidRequestError for
     two results of one call: only the caller can decide which one is right.
     """
-    if len(messages) == 1 and _is_question(messages[0]):
+    if is_question(messages):
         return Repaired(messages=tuple(messages), paths=("messages[0]",))
     if _is_right(messages, policy):  # nearly always
         paths = tuple([f"messages[{index}]" for index in range(len(messages))])

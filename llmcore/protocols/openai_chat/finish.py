@@ -39,6 +39,7 @@ from llmcore.protocols.response_parts import (
     CompleteEvents,
     Events,
     counts_reader,
+    finish_reason,
     inclusive_usage,
     only_object,
     read_cost,
@@ -210,7 +211,7 @@ def map_reason(raw: str, *, called: bool) -> FinishReason:
     reason = _kind_of(raw.lower().rpartition(": ")[2].replace("-", "_"))
     if called and (reason is None or reason == "stop"):
         reason = "tool_calls"
-    return FinishReason(reason or "other", raw or None)
+    return finish_reason(reason or "other", raw or None)
 
 
 @lru_cache(maxsize=64)

@@ -40,6 +40,7 @@ from llmcore.protocols.response_parts import (
     Events,
     counts_reader,
     finish_events,
+    finish_reason,
     inclusive_usage,
     only_object,
     read_cost,
@@ -151,12 +152,12 @@ def map_reason(response: NativeObject, info: ResponsesInfo) -> FinishReason:
     status = str_or_none(response.get("status")) or "completed"
     if status == "incomplete":
         raw = str_or_none(object_or_empty(response.get("incomplete_details")).get("reason"))
-        return FinishReason(INCOMPLETE_REASONS.get(raw or "", "other"), raw or status)
+        return finish_reason(INCOMPLETE_REASONS.get(raw or "", "other"), raw or status)
     if status == "requires_action" and info.called:  # Perplexity's, where the client runs calls
-        return FinishReason("tool_calls", status)
+        return finish_reason("tool_calls", status)
     if status != "completed":
-        return FinishReason("other", status)
-    return FinishReason("tool_calls" if info.called else "stop", status)
+        return finish_reason("other", status)
+    return finish_reason("tool_calls" if info.called else "stop", status)
 
 
 def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> ResponsesState:

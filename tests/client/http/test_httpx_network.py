@@ -86,6 +86,20 @@ async def test_faults_of_a_connection_are_httpcores_with_and_without_a_limit(
         await stream.write(b"x", limit)
 
 
+@pytest.mark.parametrize("of_reads", [False, True], ids=["httpcore's", "of all reads"])
+async def test_a_read_that_takes_longer_than_its_limit_is_a_read_timeout(
+    ends: tuple[TrackedStream, socket.socket], of_reads: bool
+) -> None:
+    stream, served = ends
+    stream.read_limit = 0.01 if of_reads else None
+    with pytest.raises(httpcore.ReadTimeout):
+        await stream.read(10, None if of_reads else 0.01)
+    served.sendall(b"x")
+    stream.read_limit = 30.0
+
+    assert await stream.read(10) == b"x"
+
+
 async def test_the_cause_of_a_failed_connection_is_httpxs() -> None:
     """As of a transport of httpx, whose errors those of httpcore cause."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
