@@ -75,11 +75,9 @@ CANNOT_COUNT: Final = "cannot-count"
 _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
 """Headers that are lists: those of defaults, features and callers are joined."""
 
-
 _SIGNATURES: Final = 16
 """The number of signed requests that a route keeps."""
 _with_body: Final = copying(HttpRequest, "url", "body")
-
 
 _SHORT: Final = Repr()
 _SHORT.maxlevel = 20
@@ -428,10 +426,7 @@ class Route(NotPickled, Generic[Body_co]):
         streaming: bool,
         context: AuthContext,
     ) -> Result[_Signed, LLMError]:
-        """Return the signed request.
-
-        Its headers are those of an earlier one, if that differs in URL and body alone.
-        """
+        """Return it signed, with the headers of one before that differs in URL and body alone."""
         own = request.http.headers or context.shown or not self.auth.repeats
         known = None if own else self._signed_by(built, streaming, context)
         if known is not None and (before := self._signatures.get(known)) is not None:

@@ -59,14 +59,12 @@ def fed(events: list[LLMEvent]) -> Accumulator:
 
 
 def test_a_response_that_is_one_text_is_made_of_four_of_its_events() -> None:
-    start = StreamStart(provider="x", model="m", id="r", protocol="p")
-    end, usage = TextEnd("text_0", "Hi"), Usage.make(input_tokens=1, output_tokens=2)
-    step_finish = StepFinish(finish_reason=STOP, usage=usage)
-    finish = Finish(finish_reason=STOP, usage=usage, provider_metadata={"x": {"a": 1}}, raw={})
+    start, end = StreamStart(provider="x", model="m", id="r", protocol="p"), TextEnd("t", "Hi")
+    usage = Usage.make(input_tokens=1, output_tokens=2)
+    step, finish = StepFinish(finish_reason=STOP, usage=usage), Finish(finish_reason=STOP, raw={})
     accumulator = Accumulator()
-    accumulator.feed_text(start, end, step_finish, finish)
-    inside: list[LLMEvent] = [StepStart(), TextStart("text_0"), TextDelta("text_0", "Hi")]
-    expected = fed([start, *inside, end, step_finish, finish])
+    accumulator.feed_text(start, end, step, finish)
+    expected = fed([start, StepStart(), TextStart("t"), TextDelta("t", "Hi"), end, step, finish])
 
     assert accumulator.finished
     assert accumulator.response() == expected.response()
