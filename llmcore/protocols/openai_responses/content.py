@@ -29,6 +29,7 @@ from llmcore.protocols.openai_responses.state import (
     Part,
     PartKey,
     ResponsesState,
+    part_in,
     part_number,
     part_type,
     typed_parts,
@@ -112,6 +113,13 @@ def _open_part(
     events: Events,
     native: NativeObject | None = None,
 ) -> ResponsesState:
+    """Return *state* with *item* after the start of a part."""
+    return with_item(state, _with_begun(item, key, events, native))
+
+
+def _with_begun(
+    item: Item, key: PartKey, events: Events, native: NativeObject | None = None
+) -> Item:
     """Begin the segment of a part, with the text that *native*, the part, has already."""
     type_, number = key
     facts, before = PART_TYPES[type_], item.parts.get(key)
@@ -130,7 +138,7 @@ def _open_part(
     text = None if native is None else str_or_none(native.get(facts.text))
     if native is not None and text:
         events.append(_delta(type_, segment, text, read_logprobs(native.get("logprobs"))))
-    return with_part(state, item, key, Part(segment=segment, again=again))
+    return part_in(item, key, Part(segment=segment, again=again))
 
 
 # -- parts
@@ -138,12 +146,12 @@ def _open_part(
 
 def begin_content(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit the texts that a message or reasoning has when it is announced."""
-    state = with_item(state, replace(item, native=without_texts(item.native)))
-    for key, native in typed_parts(item):
-        current = state.items[item.position]
-        if key[0] in PART_TYPES and key not in current.parts:
-            state = _open_part(state, current, key, events, native)
-    return state
+    parts = typed_parts(item)
+    item = replace(item, native=without_texts(item.native))
+    for key, native in parts:
+        if key[0] in PART_TYPES and key not in item.parts:
+            item = _with_begun(item, key, events, native)
+    return with_item(state, item)
 
 
 def on_part_added(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
@@ -228,43 +236,40 @@ def settle_message(state: ResponsesState, item: Item, events: Events) -> Respons
     response: it then stays open.
     """
     parts = typed_parts(item)
-    state = with_item(state, item)
     if not parts and not item.parts:
-        return state
+        return with_item(state, item)
     for key, native in parts:
         if key[0] not in PART_TYPES:
             state = _emit_other(state, item, key, native, events)
             continue
-        if key not in state.items[item.position].parts:
-            state = _open_part(state, state.items[item.position], key, events)
-        state = _settle_text(state, state.items[item.position], key, native, events)
-    for key in state.items[item.position].parts:
-        state = _end_text(state, state.items[item.position], key, events)
-    return with_item(state, replace(state.items[item.position], done=True))
+        if key not in item.parts:
+            item = _with_begun(item, key, events)
+        state, item = _settle_text(state, item, key, native, events)
+    for key in item.parts:
+        item = _with_end(item, key, item.parts[key], events)
+    return with_item(state, replace(item, done=True))
 
 
 def _settle_text(
     state: ResponsesState, item: Item, key: PartKey, native: NativeObject, events: Events
-) -> ResponsesState:
+) -> tuple[ResponsesState, Item]:
+    """End a part with its whole text; the state has the sources that it cites."""
     part = item.parts[key]
-    if part.ended:
-        return state
-    if part.again:  # the whole text has been emitted before, up to these deltas
-        return _end_text(state, item, key, events)
+    if part.ended or part.again:  # the whole text has been emitted before, up to later deltas
+        return state, _with_end(item, key, part, events)
     citations = from_list(read_citations(native.get("annotations"))) or part.citations
     for citation in to_list(citations):
         state = _announce_cited(state, citation, events)
     text = str_or_none(native.get(PART_TYPES[key[0]].text)) or part.text
     logprobs = read_logprobs(native.get("logprobs")) or part.logprobs
     part = replace(part, text=text, citations=citations, logprobs=logprobs)
-    state = with_part(state, item, key, part)
-    return _end_text(state, state.items[item.position], key, events)
+    return state, _with_end(item, key, part, events)
 
 
-def _end_text(state: ResponsesState, item: Item, key: PartKey, events: Events) -> ResponsesState:
-    part = item.parts[key]
+def _with_end(item: Item, key: PartKey, part: Part, events: Events) -> Item:
+    """Return *item* with *part* ended; emits its end, unless it was ended before."""
     if part.ended:
-        return state
+        return item
     events.append(
         TextEnd(
             part.segment,
@@ -275,7 +280,7 @@ def _end_text(state: ResponsesState, item: Item, key: PartKey, events: Events) -
             provider_metadata=_of_message(item),
         )
     )
-    return with_part(state, item, key, replace(part, ended=True))
+    return part_in(item, key, replace(part, ended=True))
 
 
 def _emit_other(
@@ -295,15 +300,12 @@ def _emit_other(
 
 def settle_reasoning(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End all parts of reasoning; an item that shows no text is a segment without text."""
-    state = with_item(state, item)
     for key, native in typed_parts(item):
-        if key not in state.items[item.position].parts:
-            state = _open_part(state, state.items[item.position], key, events)
-        current = state.items[item.position]
-        part, text = current.parts[key], str_or_none(native.get("text"))
+        if key not in item.parts:
+            item = _with_begun(item, key, events)
+        part, text = item.parts[key], str_or_none(native.get("text"))
         if text and not part.ended and not part.again:
-            state = with_part(state, current, key, replace(part, text=text))
-    item = state.items[item.position]
+            item = part_in(item, key, replace(part, text=text))
     open_parts = [key for key, part in item.parts.items() if not part.ended]
     if not open_parts:
         segment = f"reasoning_{item.position}"

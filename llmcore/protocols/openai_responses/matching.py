@@ -94,6 +94,18 @@ def match_done(state: ResponsesState, native: NativeObject, number: int | None) 
     return same if same is not None or number is not None else _open(state, (type_,))
 
 
+def repeats_items(state: ResponsesState, output: Sequence[NativeObject]) -> bool:
+    """Return whether the final *output* is just the items that have ended, unchanged.
+
+    Then there is nothing to match, to end or to note.
+    """
+    items = state.items
+    return len(output) == len(items) and all(
+        (item := items.get(number)) is not None and item.done and item.native == native
+        for number, native in enumerate(output)
+    )
+
+
 def match_final(state: ResponsesState, output: Sequence[NativeObject]) -> list[Item | None]:
     """Return, for each item of the final *output*, the one that was streamed; None for new ones.
 

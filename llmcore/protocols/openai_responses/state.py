@@ -204,6 +204,8 @@ def _with_ids(
     position = item.position
     new = item_ids(item.type, item.native)
     old = [] if before is None else item_ids(before.type, before.native)
+    if new == old:  # as nearly always once an item has begun
+        return ids
     for key in old:
         if key not in new:
             ids = with_entry(ids, key, tuple(at for at in ids.get(key, ()) if at != position))
@@ -226,21 +228,30 @@ def _without_done(
 
 def item_ids(type_: str, native: NativeObject) -> list[ItemId]:
     """Return the keys by which an item of *type_* is found again, the surest one first."""
-    ids = ((name, str_or_none(native.get(name))) for name in ID_FIELDS)
-    return [(type_, name, value) for name, value in ids if value is not None]
+    return [
+        (type_, name, value)
+        for name in ID_FIELDS
+        if (value := str_or_none(native.get(name))) is not None
+    ]
+
+
+def part_in(item: Item, key: PartKey, part: Part) -> Item:
+    """Return *item* with *part*."""
+    parts = with_entry(item.parts, key, part)
+    last = item.last_numbers
+    if key not in item.parts:
+        type_, number = key
+        for name in (type_, PART_TYPES[type_].list):
+            last = {**last, name: max(number, last.get(name, -1))}
+    thoughts = item.whole_thoughts
+    if part.text and not part.ended and item.type == "reasoning":
+        thoughts = PersistentList(key, thoughts)
+    return replace(item, parts=parts, last_numbers=last, whole_thoughts=thoughts)
 
 
 def with_part(state: ResponsesState, item: Item, key: PartKey, part: Part) -> ResponsesState:
     """Return *state* with *part* in *item*."""
-    if key not in item.parts:
-        type_, number = key
-        last = item.last_numbers
-        for name in (type_, PART_TYPES[type_].list):
-            last = {**last, name: max(number, last.get(name, -1))}
-        item = replace(item, last_numbers=last)
-    if part.text and not part.ended and item.type == "reasoning":
-        item = replace(item, whole_thoughts=PersistentList(key, item.whole_thoughts))
-    return with_item(state, replace(item, parts=with_entry(item.parts, key, part)))
+    return with_item(state, part_in(item, key, part))
 
 
 def with_fast_path(

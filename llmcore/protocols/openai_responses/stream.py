@@ -65,6 +65,7 @@ from llmcore.protocols.openai_responses.matching import (
     match_added,
     match_done,
     match_final,
+    repeats_items,
 )
 from llmcore.protocols.openai_responses.names import (
     API_NAME,
@@ -300,6 +301,8 @@ def _end(state: ResponsesState, response: NativeObject, events: Events) -> Respo
     state = on_response(state, response, events)
     broken = response.get("status") in ("failed", "cancelled")
     output = [item for item in objects(response.get("output")) if str_or_none(item.get("type"))]
+    if not broken and repeats_items(state, output):  # as in most streams
+        return finish(state, response, events)
     for number, (native, item) in enumerate(zip(output, match_final(state, output), strict=True)):
         if not broken or native["type"] in ("message", "reasoning"):
             state = _end_with_whole(state, item, native, number, events)
