@@ -28,10 +28,17 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
-from llmcore.schema.json import plain_metadata, present
+from llmcore.schema.json import encodes, plain_json, plain_metadata, present
 
 _EMPTY: Final = TextPart("")
 _text: Final = copying(TextPart, "text", "citations", "logprobs", "provider_metadata")
+
+_EMPTY_CALL: Final = ToolCallPart("", "")
+_call: Final = copying(
+    ToolCallPart,
+    *("id", "name", "arguments", "kind", "provider_executed", "provider_metadata"),
+    "raw_arguments",
+)
 
 
 def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
@@ -59,6 +66,17 @@ def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
                 signature=event.signature,
                 encrypted=event.encrypted,
                 provider_metadata=event.provider_metadata,
+            )
+        case ToolCall(id=str(), name=str(), arguments=dict(arguments), raw_arguments=raw):
+            return _call(  # nearly always: of its constructor's checks one is needed
+                _EMPTY_CALL,
+                event.id,
+                event.name,
+                plain_json(arguments),
+                event.kind,
+                event.provider_executed,
+                plain_metadata(event.provider_metadata),
+                raw if raw is None or encodes(raw, arguments) else None,
             )
         case ToolCall():
             return ToolCallPart(

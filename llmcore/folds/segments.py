@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 from attrs import define, field
 
-from llmcore.schema.changed import changed, thawed
+from llmcore.schema.changed import changed, copying, thawed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -49,7 +49,13 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import JsonValue, parse_arguments, replace_lone_surrogates, text_or_json
+from llmcore.schema.json import (
+    JsonValue,
+    parse_arguments,
+    plain_metadata,
+    replace_lone_surrogates,
+    text_or_json,
+)
 from llmcore.schema.usage import Usage, estimated_tokens
 
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
@@ -257,14 +263,15 @@ class SegmentFold:
             return self._misplaced(event)
         start = opened.start
         text, rest = opened.join(event.text, self._diagnostics)
-        call = ToolCall(
+        call = _call(
+            _EMPTY_CALL,
             event.id,
             start.name,
             _arguments(opened.place, start, text, self._diagnostics),
-            kind=start.kind,
-            provider_executed=start.provider_executed,
-            provider_metadata=event.provider_metadata,
-            raw_arguments=text if start.kind == "function" and written else None,
+            start.kind,
+            start.provider_executed,
+            plain_metadata(event.provider_metadata),
+            text if start.kind == "function" and written else None,
         )
         self._last_call = call
         end = changed(event, text=text)
@@ -338,6 +345,15 @@ class SegmentFold:
         Finish: _finish,
     }
 
+
+_EMPTY_CALL: Final = ToolCall("", "", {})
+_call: Final = copying(
+    ToolCall,
+    *("id", "name", "arguments", "kind", "provider_executed", "provider_metadata"),
+    "raw_arguments",
+)
+"""Unchecked: the arguments were just read from text, as JSON that a value may hold, and the rest is
+from events."""
 
 _DISCARD_ALL: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), lambda _fold, _event: ())
 

@@ -229,10 +229,8 @@ def _written_and_read(value: object) -> JsonValue | None:
     return None if copy != value or (may_be_deep and _too_deep(copy)) else copy
 
 
-_TEXT: Final = frozenset({str})
 _COPIED: Final = frozenset({str, bool, type(None)})
 """Types whose values are their own copies, whatever they are."""
-_COPIED_OR_COUNTED: Final = _COPIED | {int}
 
 
 def _plain(value: object, where: str, levels: int) -> JsonValue:
@@ -285,17 +283,17 @@ def plain_object(value: object, where: str = "value") -> JsonObject:
 
 def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderMetadata:
     """Return a copy of the value of *field*: an object of objects, keyed by provider."""
-    if type(value) is dict and not value:  # nearly always
-        return {}
-    if type(value) is not dict and not isinstance(value, Mapping | None):
+    if type(value) is dict:
+        flat: dict[str, JsonObject] = {}  # nearly always it stays empty, or has ids of items
+        for provider, data in value.items():
+            if type(provider) is not str or not _is_flat(data):
+                break
+            flat[provider] = data.copy()
+        else:
+            return flat
+    elif not isinstance(value, Mapping | None):
         kind = shown_kind(value)
         raise InvalidRequestError(f"{field} must be a dict by provider, not {kind}")
-    if (
-        type(value) is dict
-        and _TEXT.issuperset(map(type, value))
-        and all(map(_is_flat, value.values()))  # such as the ids of items
-    ):
-        return {provider: data.copy() for provider, data in value.items()}
     copy = plain_object(value, field)
     for provider, data in copy.items():
         if not isinstance(data, dict):
@@ -308,14 +306,15 @@ def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderM
 
 def _is_flat(value: object) -> bool:
     """Return whether *value* is a dict of texts, flags, counts and nulls by names."""
-    if type(value) is not dict or not _TEXT.issuperset(map(type, value)):
+    if type(value) is not dict:
         return False
-    kinds = set(map(type, value.values()))
-    if kinds <= _COPIED:
-        return True
-    return kinds <= _COPIED_OR_COUNTED and all(
-        -_LARGEST < item < _LARGEST for item in value.values() if type(item) is int
-    )
+    for name, item in value.items():
+        kind = type(item)
+        if kind not in _COPIED and (kind is not int or not -_LARGEST < item < _LARGEST):
+            return False
+        if type(name) is not str:
+            return False
+    return True
 
 
 def _key(key: object, where: str) -> str:
