@@ -154,9 +154,9 @@ def _is_same_call(item: Item, native: NativeObject) -> bool:
 def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
     """Return the item of the same type that has the call id of *native*, or its id."""
     for key in item_ids(str(native.get("type")), native):
-        item = _with_id(state, [key])
-        if item is not None:
-            return item
+        positions = state.ids.get(key)
+        if positions:
+            return state.items[positions[-1]]
     return None
 
 

@@ -210,9 +210,12 @@ def _with_ids(
         if key not in new:
             ids = with_entry(ids, key, tuple(at for at in ids.get(key, ()) if at != position))
     for key in new:
-        if position not in ids.get(key, ()):
-            same = sorted((*ids.get(key, ()), position), key=lambda at: items[at].order)
-            ids = with_entry(ids, key, tuple(same[-SAME_ID:]))
+        same = ids.get(key, ())
+        if not same:
+            ids = with_entry(ids, key, (position,))
+        elif position not in same:
+            ordered = sorted((*same, position), key=lambda at: items[at].order)
+            ids = with_entry(ids, key, tuple(ordered[-SAME_ID:]))
     return ids
 
 
