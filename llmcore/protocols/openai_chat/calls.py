@@ -254,13 +254,16 @@ def new_call(state: ChatState, id_: str | None, name: str, index: int | None = N
 def begin(state: ChatState, call: ChatCall, events: Events) -> ChatState:
     """Emit the start of *call*; its fragments then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
-    known = state.calls
-    calls = replace(known, calls=with_entry(known.calls, call.id, call), current=call)
-    if call.wire_id is not None:
-        by_wire_id = with_entry(known.by_wire_id, call.wire_id, call)
-        calls = replace(calls, by_wire_id=by_wire_id)
-    if call.index is not None:
-        calls = replace(calls, by_index=with_entry(known.by_index, call.index, call))
+    known, wire_id, index = state.calls, call.wire_id, call.index
+    calls = replace(
+        known,
+        calls=with_entry(known.calls, call.id, call),
+        current=call,
+        by_wire_id=(
+            known.by_wire_id if wire_id is None else with_entry(known.by_wire_id, wire_id, call)
+        ),
+        by_index=known.by_index if index is None else with_entry(known.by_index, index, call),
+    )
     return replace(state, calls=calls, fast_field=_fast_field(calls, call))
 
 

@@ -203,6 +203,8 @@ def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
 
 def on_token_fields(state: ChatState, choice: NativeObject, events: Events) -> None:
     """Emit what a choice has for the tokens of its delta without a neutral form."""
+    if choice.keys().isdisjoint(OF_TOKENS):  # as nearly always
+        return
     given = [{name: choice[name]} for name in OF_TOKENS if choice.get(name)]
     events += [ProviderEvent(state.context.provider, fields) for fields in given]
 

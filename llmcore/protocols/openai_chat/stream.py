@@ -212,9 +212,9 @@ def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatSt
     on_token_fields(state, choice, events)
     if delta or not isinstance(message, dict):
         state = _on_delta(state, delta, choice, events)
-        choice = {name: value for name, value in choice.items() if name != "logprobs"}
     if isinstance(message, dict) and not is_copy(message, delta):
-        state = _on_message(state, message, choice, events)
+        rest = {**choice, "logprobs": None} if delta else choice  # which the delta has brought
+        state = _on_message(state, message, rest, events)
     for number, message in enumerate(objects(choice.get("messages"))):
         state = _on_delta(state, {**message, "index": number}, {}, events)
     reason = reason_of(choice)
@@ -230,14 +230,14 @@ def _on_delta(
         state, delta = on_several(state, delta, events)
     logprobs = object_or_empty(choice.get("logprobs"))
     given = {name for name, value in delta.items() if value and name != "role"}
-    given |= {name for name in logprobs if name in ("content", "refusal") and logprobs[name]}
+    if logprobs:
+        given.update(name for name in ("content", "refusal") if logprobs.get(name))
     if state.calls.pending and given.isdisjoint(("tool_calls", "function_call")):
         state = begin_named(state, events)
-    for names, handler in _HANDLERS:
-        if not names.isdisjoint(given):
-            state = handler(state, delta, choice, events)
-    if not given <= _KNOWN:
-        unknown = {name: delta[name] for name in delta if name in given - _KNOWN}
+    for number in sorted({_NUMBERS[name] for name in given if name in _NUMBERS}):
+        state = _HANDLERS[number][1](state, delta, choice, events)
+    if not _NUMBERS.keys() >= given:
+        unknown = {name: delta[name] for name in delta if name in given and name not in _NUMBERS}
         events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
     new = [name for name in given if name not in state.fields]
     return replace(state, fields=with_entries(state.fields, dict.fromkeys(new))) if new else state
@@ -273,7 +273,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset({"encrypted_content", "extra_content", "reasoning_opaque"}), on_extra),
 )
 """Which handler reads which fields of a delta, in this order. Others have no neutral form."""
-_KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
+_NUMBERS: Final = {name: at for at, (names, _) in enumerate(_HANDLERS) for name in names}
 
 
 # -- the end ------------------------------------------------------------------------------
