@@ -96,7 +96,7 @@ class _Run:
 
 def _run_after(frames: bytes, form: DeltaForm) -> _Run | None:
     """Return the run that the last of *frames* begins; None if it is not a delta."""
-    end = b"\r\n\r\n" if frames.endswith(b"\r\n\r\n") else b"\n\n"
+    end = _blank_line_of(frames)
     if not frames.endswith(end):
         return None
     before = frames.rfind(end, 0, -len(end))
@@ -104,6 +104,11 @@ def _run_after(frames: bytes, form: DeltaForm) -> _Run | None:
     head, mark, payload = frame.partition(b"data: ")
     read = form.reader(payload) if mark and _LF not in payload else None
     return None if read is None else _Run(form, head + mark, end, read, payload)
+
+
+def _blank_line_of(frames: bytes) -> bytes:
+    """Return how the last of *frames* ends, if it ends as those of nearly all servers."""
+    return b"\r\n\r\n" if frames.endswith(b"\r\n\r\n") else b"\n\n"
 
 
 # -- frames of usage
@@ -182,6 +187,8 @@ class RelayedBytes:
         self._failure: LLMError | None = None
         self.run: _Run | None = None
         """The run whose frames are forwarded undecoded; None while the call reads all frames."""
+        self._seeks_delta = self._streamed and self._form is not None
+        """Whether nothing with content was sent yet."""
         self._limited = False
         """Whether the transport applies the time limit of each read, instead of the call."""
 
@@ -246,7 +253,9 @@ class RelayedBytes:
 
     def follow(self, sent: bytes, last: LLMEvent) -> None:
         """Begin a run if *last*, the event of the last frame of *sent*, is a delta."""
-        form, begins = self._form, type(last) in _DELTAS and self._limited and not self.exhausted
+        form, self._seeks_delta = self._form, False
+        is_next = not (self._unread or self.exhausted)
+        begins = form is not None and is_next and self._limited and type(last) in _DELTAS
         self.run = _run_after(sent, form) if form is not None and begins else None
 
     async def pass_on(self) -> bytes:
@@ -273,11 +282,10 @@ class RelayedBytes:
         return frames[:size]
 
     def flush_run(self) -> bool:
-        """Have the call read the collected texts next; return whether there are any."""
-        joined = b"" if self.run is None else self.run.joined()
-        if joined:
+        """Have the call read next what has come of texts; return whether it has not read all."""
+        if self.run is not None and (joined := self.run.joined()):
             self._unread.append((joined, b""))
-        return bool(joined)
+        return any(self._delta_in(data) is not None for data, _ in self._unread)
 
     # -- for the call
 
@@ -290,6 +298,11 @@ class RelayedBytes:
         """Return what iterates over the bytes that the call reads, from *chunks* and runs."""
         self._next_chunk = chunks.__anext__
         return _CopiedChunks(self, chunks)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether the call has read everything that was received."""
+        return not (self._unread or self._held)
 
     async def next_read(self) -> bytes:
         """Return the next bytes that the call reads; StopAsyncIteration after the last."""
@@ -307,8 +320,26 @@ class RelayedBytes:
             if rest := self._rest():
                 return rest
             raise
+        if self._seeks_delta and (size := self._delta_in(data)) is not None:
+            self._seeks_delta = False
+            if rest := data[size:]:
+                self._unread.append((rest, rest))
+                data = data[:size]
         self._unsent.append(self._shown(data))
         return data  # even if empty: the call limits the time of a frame that never ends
+
+    def _delta_in(self, frames: bytes) -> int | None:
+        """Return how many bytes of *frames* end with the first delta; None without a delta.
+
+        It is sent before what came with it is read, which can be the rest of the stream.
+        """
+        form, blank, begin = self._form, _blank_line_of(frames), 0
+        while form is not None and (end := frames.find(blank, begin)) >= 0:
+            payload = frames[begin:end].partition(b"data: ")[2]
+            begin = end + len(blank)
+            if payload and _LF not in payload and form.reader(payload) is not None:
+                return begin
+        return None
 
     def _rest(self) -> bytes:
         """Return the incomplete frame at the end of the bytes; `take_last` returns it, too."""
@@ -344,6 +375,11 @@ class _CopiedChunks(msgspec.Struct, frozen=True):
 
     def __aiter__(self) -> Self:
         return self
+
+    def at_end(self) -> bool:
+        """Return whether the next read ends the iteration, without a wait."""
+        at_end = getattr(self.inner, "at_end", None)
+        return at_end is not None and self.copy.holds_nothing and bool(at_end())
 
     async def __anext__(self) -> bytes:
         return await self.copy.next_read()

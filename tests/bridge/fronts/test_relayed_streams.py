@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from types import FrameType
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.configuration.reading import settings_of
 from llmcore.bridge.generation import Generation
 from llmcore.bridge.relay import RelayRun
-from llmcore.bridge.response_run import ResponseRun
+from llmcore.bridge.response_run import ResponseRun, has_ended
 from llmcore.bridge.service import Service
 from llmcore.fronts import anthropic_messages, gemini
 from llmcore.fronts.front import ClientRequest
@@ -227,6 +228,27 @@ def test_the_text_that_a_client_left_in_the_middle_of_is_counted(api: str) -> No
 
     assert response.text == wire.WORD * 40
     assert response.usage.estimated
+
+
+@apis
+def test_the_first_delta_of_a_stream_is_sent_before_what_came_with_it_is_read(api: str) -> None:
+    """All text that was received is counted also if the client leaves then."""
+    frames = wire.stream(api, "text", 30)
+
+    async def leave() -> tuple[bytes, LLMResponse]:
+        service, run = await _made(api, _Streaming([b"".join(frames)]))
+        first = await run.next_bytes()
+        assert not has_ended(run)
+        await run.aclose()
+        await service.aclose()
+        return first, _known(run)[0]
+
+    first, response = asyncio.run(leave())
+    _, read_on = _relayed(api, [b"".join(frames)])
+
+    assert first in accumulate(frames)
+    assert len(first) < len(b"".join(frames[:9]))
+    assert response.message == _known(read_on)[0].message
 
 
 def test_a_response_larger_than_the_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
