@@ -26,16 +26,15 @@ class LoopTask:
 
     def __init__(self, run: Callable[[], Awaitable[None]]) -> None:
         self._run = run
-        self._scope = anyio.CancelScope()
+        self._scope = new_scope()
         self._over = anyio.Event()
-        if sniffio.current_async_library() == "trio":
+        loop = _running_on_asyncio()
+        if loop is None:
             import trio
 
             trio.lowlevel.spawn_system_task(self._body, context=copy_context())
         else:
-            import asyncio
-
-            self._task = asyncio.get_running_loop().create_task(self._body())
+            self._task = loop.create_task(self._body())
             self._task.add_done_callback(self._ended)  # also called if the task never ran
 
     async def stop(self) -> None:
@@ -184,6 +183,65 @@ class SideTasks:
         """Stop all of them."""
         for scope in tuple(self._scopes):
             scope.cancel()
+
+
+class TaskAfter:
+    """Runs a function beside a block that takes longer than some seconds; the block's end stops it.
+
+    If it raises, the block is cancelled and raises that. A shorter block costs a timer and no task,
+    which makes it cheaper than `SideTasks`.
+    """
+
+    def __init__(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        self._seconds = seconds
+        self._work = work
+        self._block = new_scope()
+        self._timer: Any = None
+        """The timer of asyncio, which trio does not have."""
+        self._task: LoopTask | None = None
+        self._error: Exception | None = None
+
+    async def __aenter__(self) -> None:
+        self._block.__enter__()
+        loop = _running_on_asyncio()
+        if loop is None:
+            self._task = LoopTask(self._run_after_sleep)
+        else:
+            self._timer = loop.call_later(self._seconds, self._start)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        if self._timer is not None:
+            self._timer.cancel()
+        task, self._task = self._task, None  # which refers to this object
+        try:
+            if task is not None:
+                await task.stop()
+            is_over = bool(self._block.__exit__(kind, error, traceback)) or error is None
+            if is_over and self._error is not None:
+                raise self._error
+            return is_over
+        finally:
+            self._error = None
+            del error, traceback  # which refer to this frame if the error goes on
+
+    def _start(self) -> None:
+        self._task = LoopTask(self._run)
+
+    async def _run_after_sleep(self) -> None:
+        await anyio.sleep(self._seconds)
+        await self._run()
+
+    async def _run(self) -> None:
+        try:
+            await self._work()
+        except Exception as error:  # noqa: BLE001  raised in the block
+            self._error = error
+            self._block.cancel()
 
 
 def _running_on_asyncio() -> Any:

@@ -13,6 +13,7 @@ import trio
 from llmcore.client.loop_task import (
     ContextTask,
     SideTasks,
+    TaskAfter,
     current_time,
     new_scope,
     running_loop,
@@ -211,3 +212,54 @@ async def test_a_held_context_is_left_where_entering_is_cancelled() -> None:
         await ContextTask(slow()).enter()
 
     assert ended == ["ended"]
+
+
+@pytest.mark.anyio
+async def test_a_task_after_a_while_runs_beside_a_block_that_takes_longer() -> None:
+    """The end of the block stops it, and it never begins beside a shorter one."""
+    begun, ended = anyio.Event(), anyio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    async with TaskAfter(60.0, work):
+        await anyio.wait_all_tasks_blocked()
+        assert not begun.is_set()
+
+    async with TaskAfter(0.0, work):
+        await begun.wait()
+        assert not ended.is_set()
+    assert ended.is_set()
+
+
+@pytest.mark.anyio
+async def test_a_task_after_a_while_that_raises_cancels_its_block_which_raises_that() -> None:
+    async def fail() -> None:
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        async with TaskAfter(0.0, fail):
+            await anyio.sleep_forever()
+
+
+@pytest.mark.anyio
+async def test_a_block_beside_a_task_after_a_while_ends_as_it_would_without_it() -> None:
+    """It raises its own error, and is cancelled from outside."""
+
+    async def fail() -> None:
+        async with TaskAfter(0.0, anyio.sleep_forever):
+            await anyio.wait_all_tasks_blocked()
+            raise ValueError("own")
+
+    with pytest.raises(ValueError, match="own"):
+        await fail()
+
+    with anyio.CancelScope() as outside:
+        async with TaskAfter(0.0, anyio.sleep_forever):
+            outside.cancel()
+            await anyio.sleep_forever()
+    assert outside.cancelled_caught

@@ -28,7 +28,7 @@ from llmcore.bridge.response_run import (
     request_id_of,
 )
 from llmcore.client.large_requests import holds_much, run_in_thread_if
-from llmcore.client.loop_task import SideTasks
+from llmcore.client.loop_task import TaskAfter
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
@@ -266,8 +266,7 @@ class StreamedResponse(_RunResponse[StreamedRun]):
             await self._close()
 
     async def _respond(self, writer: StreamWriter, send: Send) -> None:
-        async with SideTasks() as tasks:
-            tasks.start(lambda: self._attend(writer))
+        async with TaskAfter(self._unattended_s, lambda: self._attend(writer)):
             try:
                 while data := await self._run.next_bytes():
                     self._charge()
@@ -281,20 +280,24 @@ class StreamedResponse(_RunResponse[StreamedRun]):
                 LOGGER.exception("response_broke")
                 await self._fail(writer, send, gateway_failed())
 
+    @property
+    def _unattended_s(self) -> float:
+        """The seconds in which neither a heartbeat is due nor a client can have stalled."""
+        return min(self.send_s / 2, self.keep_alive_s or math.inf)
+
     async def _attend(self, writer: StreamWriter) -> None:
         """Send a heartbeat whenever nothing was sent for a while; fail if the client stalls."""
         silent_s = self.keep_alive_s or math.inf
         next_heartbeat = writer.wrote_at + silent_s
         while True:
-            rest_s = max(0.0, next_heartbeat - time.monotonic())
-            await anyio.sleep(min(self.send_s / 2, rest_s))
             writer.check_stall(self.send_s)
             next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
-            if time.monotonic() < next_heartbeat:
-                continue
-            if not writer.is_transmitting:
-                await self._beat(writer)
-            next_heartbeat = time.monotonic() + silent_s
+            if time.monotonic() >= next_heartbeat:
+                if not writer.is_transmitting:
+                    await self._beat(writer)
+                next_heartbeat = time.monotonic() + silent_s
+            rest_s = max(0.0, next_heartbeat - time.monotonic())
+            await anyio.sleep(min(self.send_s / 2, rest_s))
 
     async def _beat(self, writer: StreamWriter) -> None:
         """Send a heartbeat; ConnectionAbortedError if the client does not take it in time."""
