@@ -45,11 +45,11 @@ class LineHandler(logging.StreamHandler[TextIO]):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write *record*, after the number of those that were dropped before it."""
-        records = [record]
-        if self._dropped:
-            records.insert(0, self._made(logging.WARNING, DROPPED, {"lines": self._dropped}))
         try:
-            text = "".join(self.format(one) + self.terminator for one in records)
+            text = self.format(record) + self.terminator
+            if self._dropped:
+                count = self._made(logging.WARNING, DROPPED, {"lines": self._dropped})
+                text = self.format(count) + self.terminator + text
             self._dropped = 0 if self._takes(text) else self._dropped + 1
         except Exception:  # noqa: BLE001  (whatever a value's own text raises, or a closed stream)
             self.handleError(record)
@@ -71,8 +71,9 @@ class LineHandler(logging.StreamHandler[TextIO]):
             self._rest = line[send(line) :]
         except OSError:
             return False
-        with suppress(OSError):
-            self._finish(send)
+        if self._rest:
+            with suppress(OSError):
+                self._finish(send)
         return True
 
     def _finish(self, send: Send) -> None:

@@ -93,6 +93,8 @@ class _Watched:
         self._feed = feed
         self._started = self._last = time.monotonic()
         self._refusal = b""  # the beginning of the body of an error
+        self._notes_body = True
+        """Whether further bytes of the body are noted, as those after the first often are not."""
 
     def asked(self, request: ClientRequest, size: int) -> None:
         """Note the request that was read, so that its model is shown before its response."""
@@ -110,7 +112,7 @@ class _Watched:
         if message["type"] == "http.response.start":
             self._entry.status = message["status"]
             self._head(message)
-        elif message["type"] == "http.response.body" and message.get("body"):
+        elif self._notes_body and message["type"] == "http.response.body" and message.get("body"):
             self._body(message["body"])
         return self._send(message)
 
@@ -125,10 +127,12 @@ class _Watched:
         now = time.monotonic()
         if self._entry.first_s is None:
             self._entry.first_s = now - self._started
-        if (self._entry.status or 0) >= 400:
+        is_refused = (self._entry.status or 0) >= 400
+        if is_refused:
             self._refusal += data[: _MAX_ERROR_BYTES - len(self._refusal)]
         recording = self._entry.recording
         if recording is None or recording.cut:
+            self._notes_body = is_refused
             return
         if recording.size + len(data) > MAX_RESPONSE_BYTES:
             recording.cut = True
