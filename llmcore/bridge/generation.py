@@ -131,7 +131,7 @@ class Generation(Generic[Read]):
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of the *chosen* model, to be run."""
         call = self.with_cache_marks(call, chosen)
-        if route := self.relay_route(call.request, chosen):
+        if route := self.relay_route(call, chosen):
             return self.relayed(call, chosen, route)
         chosen = self.with_kept_state(chosen, call.caller.owner)
         read = await self.read(call.request, chosen, large=call.is_large)
@@ -218,7 +218,7 @@ class Generation(Generic[Read]):
             request_id=REQUEST_ID.get(),
         )
 
-    def relay_route(self, request: ClientRequest, chosen: ChosenModel) -> Route | None:
+    def relay_route(self, call: OperationRequest, chosen: ChosenModel) -> Route | None:
         """Return the route to an upstream of the same API, which gets the request as it came.
 
         None where the gateway must change or keep something: sealed state of earlier responses,
@@ -227,6 +227,7 @@ class Generation(Generic[Read]):
         does not send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
+        request = call.request
         if not isinstance(route, Route) or route.protocol.id != self.front.id:
             return None
         lacks_tools = not route.protocol.native_tools
@@ -239,7 +240,7 @@ class Generation(Generic[Read]):
             or loses_thread(request.body, chosen.upstream)
             or (lacks_tools and self.front.has_native_tools(request.body))
             or not self.front.can_relay(request, chosen.model.provider)
-            or holds_sealed_state(request.body)
+            or holds_sealed_state(request.body, call.body_bytes)
         )
         return None if is_translated else route
 
@@ -384,7 +385,7 @@ class Generation(Generic[Read]):
             return (await read(chosen)).request
 
         name = f"{self.front.id} {chosen.target.provider} {chosen.target.model}"
-        route, requests = self.relay_route(client_request, chosen), self._service.relayed_requests
+        route, requests = self.relay_route(call, chosen), self._service.relayed_requests
         relayed = None if route is None else requests.of(client_request, chosen.model, route)
         count = await self._service.counter.count(client_request.body, name, request, relayed)
         return Outcome(body=self.front.token_count(count.tokens), diagnostics=count.diagnostics)

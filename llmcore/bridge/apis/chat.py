@@ -7,7 +7,7 @@ from llmcore.bridge.choices import ChoicesRun
 from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
-from llmcore.fronts.front import ClientRequest, StreamEncoding
+from llmcore.fronts.front import StreamEncoding
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
 from llmcore.fronts.openai_chat.request import ReadChatRequest
@@ -23,10 +23,10 @@ class ChatCompletions(Generation[ReadChatRequest]):
     def __init__(self, service: Service) -> None:
         super().__init__(front, service, format_field="response_format")
 
-    def relay_route(self, request: ClientRequest, chosen: ChosenModel) -> Route | None:
+    def relay_route(self, call: OperationRequest, chosen: ChosenModel) -> Route | None:
         """Return the route to pass a request on by; None for forms of another API in it, too."""
-        route = super().relay_route(request, chosen)
-        return None if route is None or has_foreign_forms(request.body) else route
+        route = super().relay_route(call, chosen)
+        return None if route is None or has_foreign_forms(call.body) else route
 
     def translated(
         self, call: OperationRequest, chosen: ChosenModel, read: ReadChatRequest

@@ -94,7 +94,7 @@ class Responses(Generation[ReadResponsesRequest]):
         """Return the response of a request whose client waits for it."""
         call = self.with_cache_marks(call, chosen)
         if call.body.get("store") is False:
-            route = self.relay_route(call.request, chosen)
+            route = self.relay_route(call, chosen)
             if route is not None and not _refers_to_stored(call.body):
                 return self.relayed(call, chosen, route)
         chosen = self.with_kept_state(chosen, call.caller.owner)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.relayed_request import RelayedRequest
+from llmcore.bridge.relayed_request import RelayedRequest, holds_sealed_state
 from llmcore.fronts.front import ClientRequest
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint
@@ -106,3 +106,22 @@ def test_an_address_of_the_environment_and_fields_of_the_configuration_are_appli
 
         assert later.http.url == f"http://{host}/chat?v=2"
         assert later.body["added"] == 1
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+@pytest.mark.parametrize(
+    ("state", "is_sealed"),
+    [
+        ({"signature": "ob1.AbC"}, True),
+        ([[{"thoughtSignature": "b2IxLgAA"}]], True),
+        ({"text": "a seal begins with ob1. or b2IxLg"}, False),
+        ([1, None, True, 1.5, {}, []], False),
+    ],
+)
+def test_sealed_state_is_found_at_any_depth_of_a_body_of_any_size(
+    state: Any, is_sealed: bool, size: int
+) -> None:
+    """It is a text that begins as what the gateway seals."""
+    body: dict[str, Any] = {"messages": [{"content": "x" * size}, {"content": [state]}]}
+
+    assert holds_sealed_state(body, size) == is_sealed
