@@ -46,10 +46,13 @@ def uses_of(run: SentResponse, seconds: float, prices: PriceList) -> Iterator[Up
         for response in call.repeated:
             if use := use_of_try(call, response, seconds, prices):
                 yield use
-        if call.is_sent and (has_left or call.response.provider):
-            usage = _usage(call, call.response, call.outcome, seconds, prices)
+        if not call.is_sent:
+            continue
+        response = call.response
+        if has_left or response.provider:
+            usage = _usage(call, response, call.outcome, seconds, prices)
             if usage is not None:
-                yield UpstreamUse(call.info.upstream, call.response, usage)
+                yield UpstreamUse(call.info.upstream, response, usage)
 
 
 def use_of_try(
