@@ -14,7 +14,6 @@ from attrs import Factory, define
 
 from llmcore.catalog.cost import response_cost
 from llmcore.fronts.front import ClientRequest
-from llmcore.inspector.redaction import safe_text
 from llmcore.schema.changed import changed
 from llmcore.schema.codec import to_json
 from llmcore.schema.messages import Message
@@ -101,6 +100,8 @@ class FeedEntry(msgspec.Struct, kw_only=True):
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page lists; texts that look like credentials are replaced."""
+        from llmcore.inspector.redaction import safe_text  # loads what finds credentials
+
         shown = ("id", "at", "method", "path", "state", "model", "provider", "status", "seconds")
         more = ("first_s", "cost")
         return {

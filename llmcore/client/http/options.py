@@ -6,7 +6,6 @@ Windows settings are not read.
 """
 
 import functools
-import importlib.metadata
 import importlib.util
 import os
 import ssl
@@ -107,7 +106,9 @@ class HttpOptions:
 @functools.cache
 def with_version(package: str) -> str:
     """Return the name of an installed package, with its version."""
-    return f"{package} {importlib.metadata.version(package)}"
+    from importlib.metadata import version  # loads the parts of email
+
+    return f"{package} {version(package)}"
 
 
 def _installed(package: str) -> bool:
