@@ -8,6 +8,7 @@ escapes.
 
 import argparse
 import errno
+import gc
 import json
 import os
 import re
@@ -236,8 +237,13 @@ def command(home: str) -> Callable[[argparse.Namespace], int]:
 
     def handle(args: argparse.Namespace) -> int:
         module, _, name = home.partition(":")
-        with ExitOnInterrupt():
-            function = getattr(import_module(f"llmcore.cli.{module}"), name)
+        gc.disable()  # importing makes many objects and nearly no cycles
+        try:
+            with ExitOnInterrupt():
+                function = getattr(import_module(f"llmcore.cli.{module}"), name)
+        finally:
+            gc.freeze()  # or the first collection looks through all of them
+            gc.enable()
         from inspect import iscoroutinefunction  # the function's module has loaded it
 
         if iscoroutinefunction(function):

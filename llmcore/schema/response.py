@@ -9,7 +9,6 @@ from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import json_hints, with_hints
 from llmcore.schema.json import JsonValue, ProviderMetadata, dumps, plain_metadata
 from llmcore.schema.messages import Message
-from llmcore.schema.notebooks import as_markdown, code
 from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.usage import RateLimitInfo, Usage
 
@@ -66,6 +65,8 @@ class LLMResponse:
 
     def _repr_markdown_(self) -> str | None:
         """Return what a notebook renders: the text, or the calls; None shows the repr."""
+        from llmcore.schema.notebooks import as_markdown, code  # only notebooks need it
+
         calls = (code(f"{call.name}({dumps(call.arguments).decode()})") for call in self.tool_calls)
         return as_markdown(self.text) or "\n\n".join(calls) or None
 

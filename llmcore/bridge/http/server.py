@@ -143,6 +143,7 @@ def reduce_garbage_collection() -> None:
     looking through them for cycles takes a tenth of the time.
     """
     linecache.clearcache()
+    gc.unfreeze()  # what the command line has imported
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -23,7 +23,6 @@ https://platform.minimax.io/docs/api-reference/errorcode (numbers, here behind `
 
 import re
 from collections.abc import Iterable, Mapping
-from html import unescape
 from types import MappingProxyType
 from typing import Final
 
@@ -108,7 +107,7 @@ def _completed(
         error.retryable = not 300 <= known < 500
     if should_retry == "false" or (should_retry == "true" and not isinstance(error, _FINAL)):
         error.retryable = should_retry == "true"
-    if type(error) is errors.RateLimitError and _TOO_LARGE.search(facts.wording):
+    if type(error) is errors.RateLimitError and _has(_TOO_LARGE, facts.wording):
         error.retryable = False  # larger than the whole allowance: it never fits
     if isinstance(error, errors.ContextLengthError):
         limit, actual = token_counts(facts.wording)
@@ -201,8 +200,13 @@ _UNKNOWN = 0
 """The statuses at which a rule applies: these, any 5xx (as 500), or no known status."""
 
 
-def _words(*wordings: str) -> re.Pattern[str]:
-    return re.compile("|".join(wordings), re.IGNORECASE)
+def _words(*wordings: str) -> str:
+    return "|".join(wordings)
+
+
+def _has(words: str, text: str) -> bool:
+    """Return whether *text* has one of the *words*, which are compiled when an error needs them."""
+    return re.search(words, text, re.IGNORECASE) is not None
 
 
 def _codes(names: str) -> frozenset[str]:
@@ -216,14 +220,14 @@ class _Rule:
     kind: type[LLMError]
     at: frozenset[int]
     codes: frozenset[str]
-    words: re.Pattern[str] | None = None
+    words: str | None = None
 
     def holds(self, facts: ErrorFacts, at: int) -> bool:
         if at not in self.at:
             return False
         if not self.codes.isdisjoint(facts.codes):
             return True
-        return self.words is not None and bool(self.words.search(facts.wording))
+        return self.words is not None and _has(self.words, facts.wording)
 
 
 _OVERFLOW_AT = frozenset({_UNKNOWN, 400, 413, 422, 500})
@@ -387,7 +391,7 @@ def _kind(facts: ErrorFacts, status: int | None) -> type[LLMError]:
     if status is not None and (status in _BY_STATUS or status >= 500):
         return _BY_STATUS.get(status, errors.ServerError)
     for kind, words in _BY_MESSAGE:
-        if words.search(facts.wording):
+        if _has(words, facts.wording):
             return kind
     return errors.ProviderError
 
@@ -417,6 +421,8 @@ def _text_message(text: str, status: int | None) -> str:
     text = text.strip()[:_SHOWN]
     title = _TITLE.search(text) if text.startswith("<") else None
     if title:
+        from html import unescape  # has a large table
+
         words = " ".join(unescape(title[2]).split())
         return f"the server answered with a web page: {words}"
     if text:

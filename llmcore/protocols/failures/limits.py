@@ -70,7 +70,7 @@ def _stated_waits(
     date, until = _http_date(names.get("date", "")), _http_date(names.get("retry-after", ""))
     yield (until - date).total_seconds() if date and until else None
     yield from _retry_delays(body)
-    for match in _TRY_AGAIN.finditer(message[:_SCANNED]):
+    for match in re.finditer(_TRY_AGAIN, message[:_SCANNED], re.ASCII | re.IGNORECASE):
         yield duration_s(match["wait"])
     yield _exhausted_wait(names)
 
@@ -127,11 +127,11 @@ _PART = (
 )
 _DURATION_PART = re.compile(_PART, re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(rf"{_PART}(?:[\s,]*{_PART})*", re.ASCII | re.IGNORECASE)
-_TRY_AGAIN = re.compile(
+_TRY_AGAIN = (
     r"\b(?:(?:try again|retry)(?: your request)? (?:in|after):?|wait(?: for)?)"
-    rf"(?: about| at least)? (?P<wait>{_DURATION.pattern})",
-    re.ASCII | re.IGNORECASE,
+    rf"(?: about| at least)? (?P<wait>{_DURATION.pattern})"
 )
+"""Compiled when an error needs it."""
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
