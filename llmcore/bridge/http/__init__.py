@@ -1,6 +1,7 @@
 """The gateway over HTTP, as an ASGI application under uvicorn.
 
-- `metrics`, `logs`, `log_output`: what is counted and logged
+- `metrics` (over `series`, or `shared_series` of several processes), `logs`, `log_output`: what is
+  counted and logged
 - `asgi`, `client_connection`: requests as servers hand them over, and whether the client is there
 - `request_body`: bodies read within limits, as JSON
 - `responses`: responses as they are sent

@@ -35,7 +35,7 @@ from llmcore.bridge.http.asgi import (
     query_of,
 )
 from llmcore.bridge.http.logs import error_text
-from llmcore.bridge.http.metrics import CONTENT_TYPE
+from llmcore.bridge.http.metrics import content_type
 from llmcore.bridge.http.observability import (
     ObservabilityMiddleware,
     TracingMiddleware,
@@ -201,7 +201,8 @@ def _socket(service: Service, bodies: "_Bodies") -> ASGIApp:
 def _metrics(service: Service) -> ASGIApp:
     async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
         name_operation(scope, "metrics")
-        headers = [(b"content-type", CONTENT_TYPE.encode())]
+        kind = await anyio.to_thread.run_sync(content_type)  # which first loads Prometheus' client
+        headers = [(b"content-type", kind.encode())]
         await BytesResponse(200, service.metrics.exposition(), headers)(scope, receive, send)
 
     return metrics

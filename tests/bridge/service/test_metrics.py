@@ -1,6 +1,9 @@
 """Counts and levels, which reach Prometheus when its metrics are read; headers of requests."""
 
 import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
 
@@ -33,6 +36,45 @@ def test_a_level_is_the_last_that_was_set() -> None:
         metrics.running.set(running)
 
     assert shown(metrics, "running_responses") == {"": 1.0}
+
+
+def test_gauges_have_labels_and_histograms_of_nothing_have_no_series() -> None:
+    metrics = Metrics()
+    for name, is_up in (("one", True), ("two", False), ("one", False)):
+        metrics.upstream_up.labels(name).set(is_up)
+
+    assert shown(metrics, "upstream_up") == {'upstream="one"': 0.0, 'upstream="two"': 0.0}
+    assert shown(metrics, "configuration_valid") == {"": 1.0}
+    assert shown(metrics, "request_seconds_count") == {}
+
+
+def test_counters_without_labels_count_what_several_threads_add() -> None:
+    metrics = Metrics()
+    before = shown(metrics, "state_errors_total")
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(2000):
+            threads.submit(metrics.state_errors.inc)
+
+    assert (before, shown(metrics, "state_errors_total")) == ({"": 0.0}, {"": 2000.0})
+
+
+_START = """
+import sys
+import llmcore.bridge.http.app
+from llmcore.bridge.http.metrics import Metrics
+
+metrics = Metrics()
+metrics.running.set(1)
+later = {"prometheus_client", "llmcore.inspector.redaction", "aiohttp"}
+print(sorted(later & set(sys.modules)))
+print(b"running_responses 1.0" in metrics.exposition())
+"""
+
+
+def test_what_reads_metrics_and_finds_credentials_is_not_loaded_at_the_start() -> None:
+    ran = subprocess.run([sys.executable, "-c", _START], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.splitlines() == ["[]", "True"]
 
 
 def test_metrics_of_a_gateway_are_in_a_registry_of_their_own() -> None:
