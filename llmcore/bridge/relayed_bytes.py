@@ -170,6 +170,7 @@ class RelayedBytes:
         self._max_frame_bytes = framing.max_frame_bytes
         self._max_bytes = route.defaults.max_response_bytes
         self._request: HttpRequest | None = None
+        """The request of an error response, which may quote it."""
         self._begin()
 
     def _begin(self) -> None:
@@ -197,7 +198,7 @@ class RelayedBytes:
         self._begin()
         self.status, self.headers = exchange.status, exchange.headers
         self._cuts = self._streamed and self.status < _FIRST_ERROR
-        self._request = request
+        self._request = request if self.status >= _FIRST_ERROR else None
         return _CopiedExchange(exchange, self)
 
     # -- for the client

@@ -35,11 +35,12 @@ from llmcore.protocols.failures.limits import rate_limit_from
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.framing import is_streamed
-from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.http_request import HttpRequest, body_secrets, redact
 from llmcore.routes.response_facts import ResponseContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import (
     InvalidRequestError,
     LLMError,
@@ -57,6 +58,8 @@ MAX_ERROR_BYTES = 1024 * 1024
 """The most bytes that are read of an error body."""
 _ERROR_BODY_SECONDS = 5.0
 """How long the body of an error is waited for, which servers send with its head."""
+
+_LARGE_BODY_BYTES = 16 * 1024
 
 _LINGERING_SECONDS = 0.05
 _LINGERING_BYTES = 64 * 1024
@@ -157,6 +160,8 @@ class Call:
         """The response so far."""
         self._response: _Response | None = None
         self._sent: HttpRequest | None = None
+        """The last request; without a large body once the response to it has begun."""
+        self._body_secrets: Sequence[str] = ()
         self._provider: str | None = None
         self._begun = False
         """Whether the time limits have begun."""
@@ -259,6 +264,7 @@ class Call:
             if exchange.status >= _REDIRECTED:
                 raise await _error_of(exchange, outgoing)
         prepared, route = outgoing.prepared, outgoing.route
+        self._drop_large_body(prepared.http)
         return _Response(
             exchange=exchange,
             chunks=exchange.chunks(),
@@ -295,6 +301,12 @@ class Call:
         if self._on_response is not None:
             exchange = self._on_response(exchange, self._sent)
         return outgoing, exchange
+
+    def _drop_large_body(self, sent: HttpRequest) -> None:
+        """Keep no large body while a response streams, which can take minutes."""
+        if len(sent.body) > _LARGE_BODY_BYTES:
+            self._body_secrets = body_secrets(sent.body)
+            self._sent = changed(sent, body=b"")
 
     async def _read_stream(self, response: _Response) -> Sequence[LLMEvent]:
         while True:
@@ -357,7 +369,8 @@ class Call:
         return (event,)
 
     def _redact(self, error: LLMError) -> None:
-        redact_error(error, () if self._sent is None else self._sent.secrets)
+        sent = () if self._sent is None else self._sent.secrets
+        redact_error(error, (*sent, *self._body_secrets))
 
 
 async def _read_whole(response: _Response) -> Sequence[LLMEvent]:

@@ -1,16 +1,19 @@
 """Keys and prompts stay out of logs, errors and tracebacks, whatever becomes of a call."""
 
+import gc
 import logging
 import pickle
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
 
 from llmcore import Client, LLMError, Model, OpenAI, OpenAICompatible, Timeouts, generate, request
+from llmcore.client.http.options import HttpOptions
 from llmcore.routes.auth import Auth
+from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.options import HttpOverlay
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 
@@ -138,3 +141,28 @@ async def test_nothing_is_printed_and_no_handler_attached(
     assert "".join(capfd.readouterr()) == ""
     assert logging.getLogger().handlers == before
     assert not logging.getLogger("llmcore").handlers
+
+
+LONG = "a long conversation " * 10_000
+TOKEN = "token-of-an-MCP-server-0123456789"
+
+
+@pytest.mark.parametrize("engine", ["httpx", "aiohttp"])
+async def test_a_large_body_is_dropped_once_its_response_begins_and_its_tokens_stay_secret(
+    server: Loopback, engine: Literal["httpx", "aiohttp"]
+) -> None:
+    fault = f'data: {{"error": {{"message": "bad: {TOKEN} and {KEY}", "code": 500}}}}\n\n'.encode()
+    server.handler = lambda _: Answer([chat_chunk(delta={"content": "a"}), 0.05, fault], 200, SSE)
+    tools = [{"type": "mcp", "server_url": "http://127.0.0.1:9", "authorization": TOKEN}]
+    model = OpenAICompatible.configure(name="any", base_url=server.url, api_key=KEY).model("m")
+    asked = request(model=model, prompt=LONG, http=HttpOverlay(body={"tools": tools}))
+    async with Client(http=HttpOptions(engine=engine)) as client, client.stream(asked) as stream:
+        await stream.next_batch()
+        kept = [kept for kept in gc.get_objects() if isinstance(kept, HttpRequest)]
+        result = await stream.result()
+
+    assert [one for one in kept if len(one.body) > len(LONG)] == []
+    assert TOKEN.encode() in server.received[0].body
+    assert "bad: " in (shown := str(result.failure()))
+    assert TOKEN not in shown
+    assert KEY not in shown

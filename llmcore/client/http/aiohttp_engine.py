@@ -67,10 +67,10 @@ class AiohttpEngine:
         try:
             native = await self._native(request, timeouts, proxy)
         except aiohttp.ClientResponseError as error:  # its text contains the request's headers
-            raise translate(error, request) from None
+            raise translate(error, request.url) from None
         except Exception as error:
-            raise _translated(error, request) from error
-        return AiohttpResponse(native, request)
+            raise _translated(error, request.url) from error
+        return AiohttpResponse(native, request.url)
 
     async def _native(self, request: HttpRequest, timeouts: Timeouts, proxy: str | None) -> _Native:
         headers = wire_headers(request)
@@ -105,9 +105,9 @@ class AiohttpResponse:
 
     diagnostics: tuple[Diagnostic, ...] = ()
 
-    def __init__(self, native: _Native, request: HttpRequest) -> None:
-        self._request = request
-        self._body = _Body(native, request)
+    def __init__(self, native: _Native, url: str) -> None:
+        self._url = url
+        self._body = _Body(native, url)
         self.status: int = native.status
         self.headers: Mapping[str, str] = joined_headers(native.raw_headers)
 
@@ -126,7 +126,7 @@ class AiohttpResponse:
             async for chunk in Inflated(self._body, encoding):
                 yield chunk
         except ValueError as error:
-            raise _translated(error, self._request) from error
+            raise _translated(error, self._url) from error
         finally:
             await self._body.aclose()
 
@@ -138,9 +138,9 @@ class AiohttpResponse:
 class _Body:
     """Iterates over a body. One timer limits all reads, which is cheaper than one for each."""
 
-    def __init__(self, native: _Native, request: HttpRequest) -> None:
+    def __init__(self, native: _Native, url: str) -> None:
         self._native = native
-        self._request = request
+        self._url = url
         self._content = native.content
         self._loop = asyncio.get_running_loop()
         self._limit: float | None = None
@@ -159,7 +159,7 @@ class _Body:
             self._close()
             if isinstance(error, Exception):
                 # aiohttp shares one error among all closed bodies; its traceback would keep them
-                raise _translated(error, self._request) from error.with_traceback(None)
+                raise _translated(error, self._url) from error.with_traceback(None)
             raise
         self._waiting_since = None
         if not chunk:
@@ -273,7 +273,7 @@ def _through(proxy: str, url: str, headers: dict[str, str]) -> dict[str, Any]:
     return settings
 
 
-def _translated(error: Exception, request: HttpRequest) -> Exception:
+def _translated(error: Exception, url: str) -> Exception:
     if isinstance(error, RuntimeError) and "closed" in str(error):  # by another task
         return NetworkError("the client was closed", cause=error)
-    return translate(error, request)
+    return translate(error, url)

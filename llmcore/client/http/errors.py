@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
 
-from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
 from llmcore.tracebacks import remove_frames
 
@@ -53,8 +52,8 @@ _FILES_HINT: Final = "; let the process open more files (ulimit -n), or send few
 _LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def translate(error: Exception, request: HttpRequest) -> Exception:
-    """Return an HTTP library's exception as an LLMError; any other exception unchanged.
+def translate(error: Exception, url: str) -> Exception:
+    """Return an HTTP library's exception at *url* as an LLMError; any other exception unchanged.
 
     Exceptions are recognised by the names of their classes, so that one function handles httpx,
     httpx2, httpcore and aiohttp.
@@ -62,7 +61,7 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
     if isinstance(error, LLMError):
         return error
     names = _names(error)
-    where = urlsplit(request.url)
+    where = urlsplit(url)
     target = f"{where.scheme}://{where.netloc}"
     text = detail(error)
     cause = None if "ClientResponseError" in names else error  # it shows the request's headers

@@ -120,9 +120,9 @@ class HttpxEngine:
             error = _as_of_httpx(raised)
             if isinstance(error, httpx.ReadTimeout) and limits["read"] is not None:
                 message = "the proxy did not open a tunnel"
-                raise translate(httpx.ConnectTimeout(message), request) from error
-            raise translate(error, request) from error
-        return HttpcoreResponse(native, request, pool)
+                raise translate(httpx.ConnectTimeout(message), request.url) from error
+            raise translate(error, request.url) from error
+        return HttpcoreResponse(native, request.url, pool)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -204,9 +204,9 @@ class GivenTransport:
         body = self._library.ByteStream(request.body)
         native = native_request(self._library, request, limits, body)
         try:
-            return GivenResponse(await self._transport.handle_async_request(native), request)
+            return GivenResponse(await self._transport.handle_async_request(native), request.url)
         except Exception as error:
-            raise translate(error, request) from error
+            raise translate(error, request.url) from error
 
     async def aclose(self) -> None:
         """Leave the transport open."""
@@ -233,8 +233,8 @@ class GivenClient:
             )
             response = await self._client.send(native, stream=True, follow_redirects=False)
         except Exception as error:
-            raise translate(error, request) from error
-        return GivenResponse(response, request)
+            raise translate(error, request.url) from error
+        return GivenResponse(response, request.url)
 
     async def aclose(self) -> None:
         """Leave the client open."""
@@ -247,13 +247,13 @@ class HttpxResponse:
 
     def __init__(
         self,
-        request: HttpRequest,
+        url: str,
         status: int,
         headers: Iterable[tuple[bytes, bytes]],
         stream: Any,
         extensions: Mapping[str, Any],
     ) -> None:
-        self._request = request
+        self._url = url
         self._stream = stream
         """The body, of httpcore or a class around it."""
         self._network: Any = extensions.get("network_stream")
@@ -290,7 +290,7 @@ class HttpxResponse:
             await self._release()
         except Exception as raised:  # noqa: BLE001  (it is raised as httpx would raise it)
             error = _as_of_httpx(raised)
-            raise translate(error, self._request) from error
+            raise translate(error, self._url) from error
         finally:
             if not whole:
                 await self.aclose()
@@ -337,8 +337,8 @@ class HttpxResponse:
 class HttpcoreResponse(HttpxResponse):
     """A response over the engine's own connections."""
 
-    def __init__(self, native: httpcore.Response, request: HttpRequest, pool: HttpcorePool) -> None:
-        super().__init__(request, native.status, native.headers, native.stream, native.extensions)
+    def __init__(self, native: httpcore.Response, url: str, pool: HttpcorePool) -> None:
+        super().__init__(url, native.status, native.headers, native.stream, native.extensions)
         self._pool = pool
 
     async def _release(self) -> None:
@@ -349,9 +349,9 @@ class HttpcoreResponse(HttpxResponse):
 class GivenResponse(HttpxResponse):
     """A response over the caller's transport or client."""
 
-    def __init__(self, native: Any, request: HttpRequest) -> None:
+    def __init__(self, native: Any, url: str) -> None:
         super().__init__(
-            request, native.status_code, native.headers.raw, native.stream, native.extensions
+            url, native.status_code, native.headers.raw, native.stream, native.extensions
         )
         self._native = native
 

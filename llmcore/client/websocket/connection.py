@@ -298,7 +298,7 @@ def _opening_error(error: BaseException, request: HttpRequest) -> BaseException:
     if type(error).__module__.startswith("httpcore"):
         where = _origin(request)
         return NetworkError(f"the connection to {where} failed: {error}", cause=error)
-    return translate(error, request)
+    return translate(error, request.url)
 
 
 async def _abandon(engine: "HttpxEngine") -> None:

@@ -674,6 +674,6 @@ def kinds() -> list[type[Exception]]:
 def test_every_exception_of_a_transport_is_translated(kind: type[Exception]) -> None:
     """Time limits by their names, all else as an error of the network."""
     wanted = HttpRequest(method="POST", url="http://x.example")
-    ours = translate(kind("it broke"), wanted)
+    ours = translate(kind("it broke"), wanted.url)
 
     assert isinstance(ours, RequestTimeoutError if "Timeout" in kind.__name__ else NetworkError)
