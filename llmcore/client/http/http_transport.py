@@ -145,10 +145,7 @@ class Engines:
         return self._engines[name]
 
     def _aiohttp(self) -> HttpEngine:
-        from llmcore.client.http.unread_certificates import aiohttp_reads_no_certificates
-
-        with aiohttp_reads_no_certificates():
-            from llmcore.client.http.aiohttp_engine import AiohttpEngine
+        from llmcore.client.http.aiohttp_engine import AiohttpEngine
 
         return AiohttpEngine(tls=self._options.tls_context, socket=self._socket)
 
