@@ -164,7 +164,7 @@ class TrackedStream(httpcore.AsyncNetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         """Return a property of the connection, such as `ssl_object`."""
-        if info == "is_readable" and self._bare is not None and _CAN_POLL:
+        if info == "is_readable" and self._bare is not None and _new_poll:
             if self._unread is None:
                 self._unread = _Unread(self._inner.get_extra_info("socket"))
             return self._unread.has_come()
@@ -176,17 +176,18 @@ class _Unread:
 
     def __init__(self, watched: Any) -> None:
         self._socket = watched
-        self._poll = select.poll()
+        self._poll = _new_poll()
         if watched.fileno() >= 0:
-            self._poll.register(watched.fileno(), select.POLLIN)
+            self._poll.register(watched.fileno(), _HAS_BYTES)
 
     def has_come(self) -> bool:
         """Return whether a read would not wait, as of a socket that was closed."""
         return self._socket.fileno() < 0 or bool(self._poll.poll(0))
 
 
-_CAN_POLL: Final = hasattr(select, "poll")
-"""Whether a socket can be watched: Windows has nothing for that."""
+_new_poll: Final[Any] = getattr(select, "poll", None)
+"""Returns what watches sockets; None on Windows, which has no such function."""
+_HAS_BYTES: Final[int] = getattr(select, "POLLIN", 0)
 
 
 def _anyio_stream(inner: httpcore.AsyncNetworkStream) -> ByteStream | None:
