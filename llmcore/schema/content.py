@@ -183,10 +183,9 @@ class _Media(metaclass=Hinted):
             )
         if not isinstance(self.data, bytes | None):
             kind = type(self.data).__name__
-            raise InvalidRequestError(
-                f"the data of {type(self).__name__} must be bytes; got {kind}"
-                + ": decode it, as with base64.b64decode(...)" * (kind == "str")
-            )
+            hint = ": decode it, as with base64.b64decode(...)" * (kind == "str")
+            fault = f"the data of {type(self).__name__} must be bytes; got {kind}"
+            raise InvalidRequestError(fault + hint)
         for name in ("file_owner", "file_account"):
             if getattr(self, name) is not None and self.file_id is None:
                 raise InvalidRequestError(f"{name} can only be set together with file_id")
