@@ -21,19 +21,16 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `bridge`: OpenBridge, the gateway
 - `cli`: the commands `llmcore` and `openbridge`
 
-Six modules at the root import nothing at first: `lazy_names` (names imported on first use),
-`names_in_modules` (public names that are not here), `import_hints` (errors of imports from
-modules that are not here), `version`, `forking` (locks and warnings for processes that fork) and
-`tracebacks` (what they show of an error). `__main__` runs the command `llmcore`.
+Five modules at the root import nothing at first: `lazy_names` (names imported on first use),
+`names_in_modules` (public names that are not here), `version`, `forking` (locks and warnings for
+processes that fork) and `tracebacks` (what they show of an error). `__main__` runs the
+command `llmcore`.
 
 The names below are those that most programs use. They are imported from their modules on first use,
 so `import llmcore` itself loads no HTTP library and no provider. After changing the table, run
 `make stubs`.
 """
 
-import sys
-
-from llmcore.import_hints import MissingModules
 from llmcore.lazy_names import lazy_names
 from llmcore.names_in_modules import names_in_modules
 from llmcore.version import VERSION
@@ -93,5 +90,3 @@ __getattr__, __dir__, __all__ = lazy_names(
     names_in_modules,
     packages=("mcp", "sync", "testing"),
 )
-
-sys.meta_path.append(MissingModules(__name__, names_in_modules))

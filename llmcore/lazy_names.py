@@ -5,7 +5,7 @@ Each name is listed once, in the package's table of modules. Type checkers and e
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
@@ -31,7 +31,7 @@ def lazy_names(
         if name in packages:
             return import_module(f"{package}.{name}")
         if name not in module_of:
-            hint = hint_of_name(package, name, module_of, in_modules)
+            hint = _hint(package, name, module_of, in_modules)
             if hint and _is_from_import(f"{package}.{name}"):
                 raise ImportError(f"cannot import name {name!r} from {package!r}{hint}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
@@ -132,19 +132,18 @@ _OTHER_NAMES = {
 """Names under which people look for others, with these, or with what to do instead."""
 
 
-def hint_of_name(
+def _hint(
     package: str,
     name: str,
-    exported: Iterable[str],
+    exported: Mapping[str, str],
     in_modules: Callable[[], Mapping[str, str]],
 ) -> str:
     """Return where *name* or the name that is meant by it is, as the end of an error, or ""."""
     if name.startswith("_"):  # looked up by Python and its tools
         return ""
-    front_door = package.partition(".")[0]
-    at_front_door = getattr(sys.modules.get(front_door), "__all__", ())
-    if name in at_front_door:
-        return f": use `from {front_door} import {name}`"
+    parent = package.rpartition(".")[0]
+    if name in getattr(sys.modules.get(parent), "__all__", ()):
+        return f": use `from {parent} import {name}`"
     elsewhere = _modules(in_modules())
     if name in elsewhere:
         return f": use `from {elsewhere[name]} import {name}`"
@@ -152,8 +151,7 @@ def hint_of_name(
         return f": {_OTHER_NAMES[name]}"
     import difflib  # not needed otherwise
 
-    own = dict.fromkeys(exported, package) or dict.fromkeys(at_front_door, front_door)
-    homes = elsewhere | own
+    homes = elsewhere | dict.fromkeys(exported, package)
     lower = {spelling.lower(): spelling for spelling in homes}
     near = difflib.get_close_matches(name.lower(), lower, 1)
     nearest = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)

@@ -52,14 +52,7 @@ UPWARDS_FOR_A_REASON = {
 }
 """Modules that import another layer when a method of theirs is called, and which."""
 
-EVERYONES = {
-    "import_hints",
-    "lazy_names",
-    "names_in_modules",
-    "version",
-    "forking",
-    "tracebacks",
-}
+EVERYONES = {"lazy_names", "names_in_modules", "version", "forking", "tracebacks"}
 """Modules at the root that import nothing of ours but each other."""
 
 WITH_ANOTHER_PACKAGE = {

@@ -1,11 +1,9 @@
 """Packages whose names are imported on first use: `llmcore` and `llmcore.testing`."""
 
-import pydoc
 import re
 import subprocess
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -86,36 +84,6 @@ def test_import_of_a_name_that_is_elsewhere_raises_import_error_with_the_module(
         exec(f"from llmcore import {name}")
 
 
-@pytest.mark.parametrize(
-    ("statement", "error"),
-    [
-        ("from llmcore.errors import RateLimitError", "`from llmcore import RateLimitError`$"),
-        ("from llmcore.types import Message", "`from llmcore import Message`$"),
-        ("import llmcore.providers", "No module named 'llmcore.providers': .* import OpenAI`$"),
-        ("from llmcore.anthropic import Anthropic", "Use `from llmcore import Anthropic`$"),
-        ("import llmcore.zzz", "No module named 'llmcore.zzz': .*`from llmcore import generate`$"),
-        ("from llmcore.client import Client", "'Client' from 'llmcore.client': use `from llmcore "),
-        ("from llmcore.routes import Groq", "use `from llmcore.routes.chat_providers import Groq`"),
-        ("from llmcore.schema import Mesage", "did you mean 'Message'. Use `from llmcore import"),
-        ("from llmcore.bridge.http import zzz", "cannot import name 'zzz' from 'llmcore.bridge"),
-        ("from llmcore.mcp import zzz", "cannot import name 'zzz' from 'llmcore.mcp'"),
-        ("import llmcore.client.zzz", "No module named 'llmcore.client.zzz'$"),
-    ],
-)
-def test_import_from_a_module_that_does_not_exist_names_the_one_that_has_it(
-    statement: str, error: str
-) -> None:
-    with pytest.raises(ImportError, match=error):
-        exec(statement)
-
-
-def test_looking_for_a_module_that_does_not_exist_finds_none_as_in_other_packages() -> None:
-    assert find_spec("llmcore.errors") is None
-    assert find_spec("llmcore.client.Client") is None
-    assert pydoc.locate("llmcore.errors.RateLimitError") is None
-    assert pydoc.locate("llmcore.client.Client") is None
-
-
 def test_names_in_modules_are_there_and_not_at_the_front_door() -> None:
     homes = [
         (module, name) for module, names in names_in_modules().items() for name in names.split()
@@ -182,7 +150,6 @@ def test_importing_the_package_loads_no_http_library_and_no_provider() -> None:
     loaded = set(_printed(code).split())
     assert {name for name in loaded if name.startswith("llmcore")} == {
         "llmcore",
-        "llmcore.import_hints",
         "llmcore.lazy_names",
         "llmcore.names_in_modules",
         "llmcore.version",
