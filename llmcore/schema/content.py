@@ -31,7 +31,7 @@ from llmcore.schema.json import (
     plain_metadata,
     tool_arguments,
 )
-from llmcore.schema.media_sources import png_of, source_fields
+from llmcore.schema.media_sources import png_of, source_fields, with_source_hints
 from llmcore.schema.pydantic_hooks import for_pydantic
 
 ToolCallKind = Literal["function", "custom"]
@@ -129,16 +129,6 @@ def size_of(data: bytes | None) -> str:
     return f"<{len(data or b'')} bytes>"
 
 
-_of_one_source: Final = with_call_hints(
-    **dict.fromkeys(("path", "url", "data", "file"), "give it without a name: .of(...)"),
-    **dict.fromkeys(
-        ("name", "media_type", "mime_type", "format"),
-        "give all by name, such as DocumentPart(path=..., name=..., media_type=...)",
-    ),
-)
-"""Has the methods `of` explain what is given by name."""
-
-
 @for_pydantic
 @frozen(kw_only=True)
 class _Media(metaclass=Hinted):
@@ -191,7 +181,7 @@ class _Media(metaclass=Hinted):
                 raise InvalidRequestError(f"{name} can only be set together with file_id")
 
     @classmethod
-    @_of_one_source
+    @with_source_hints
     def of(cls, source: object) -> Self:
         """Build a part from a path, a URL or bytes; a part is returned as it is.
 
@@ -232,7 +222,7 @@ class ImagePart(_Media):
     """The resolution at which the model sees it, where the provider has this setting."""
 
     @classmethod
-    @_of_one_source
+    @with_source_hints
     def of(cls, source: object) -> Self:
         """Build an image from a path, a URL, bytes, a PIL image or a matplotlib figure.
 

@@ -6,10 +6,20 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import shown_kind
+from llmcore.schema.hints import shown_kind, with_call_hints
 
 _URL: Final = re.compile(r"data:|[A-Za-z][A-Za-z0-9+.-]*://")
 """The beginning of a URL, which paths do not have, also on Windows."""
+
+
+with_source_hints: Final = with_call_hints(
+    **dict.fromkeys(("path", "url", "data", "file"), "give it without a name: .of(...)"),
+    **dict.fromkeys(
+        ("name", "media_type", "mime_type", "format"),
+        "give all by name, such as DocumentPart(path=..., name=..., media_type=...)",
+    ),
+)
+"""Has the methods `of` explain what is given by name."""
 
 
 def source_fields(source: object) -> dict[str, Any] | None:

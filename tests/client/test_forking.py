@@ -19,11 +19,13 @@ from llmcore.client.middleware.memory_cache import MemoryCache
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.client.middleware.response_cache import ResponseCache
 from llmcore.client.middleware.serial import SerialExecutor
+from llmcore.forking import ForkSafeLock
 from llmcore.routes.auth import GoogleCredentials
 from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.sigv4 import AwsCredentialChain
 from tests.support.programs.forked_child import in_child, needs_fork
 from tests.support.servers.loopback import Answer, Loopback, chat_whole, serve
+from tests.support.waiting import PATIENCE_S
 from tests.support.wire.generation import model_at
 
 pytestmark = needs_fork
@@ -117,7 +119,7 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child(
     held, leave = threading.Event(), threading.Event()
     holder = threading.Thread(target=_held, args=(one._lock, held, leave))
     holder.start()
-    assert held.wait(10)
+    assert held.wait(PATIENCE_S)
     try:
         assert one._lock.locked()
         assert in_child(lambda: one._lock.acquire(timeout=5)) == 0
@@ -127,13 +129,16 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child(
         holder.join()
 
 
-def test_an_exchange_of_the_parent_does_not_stop_the_child() -> None:
+def test_an_exchange_of_the_parent_does_not_stop_the_child(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Copilot's tokens are had one at a time in each process."""
+    monkeypatch.setattr(copilot, "_exchanging", ForkSafeLock())  # other tests may hold theirs still
     tokens = CopilotTokens(CopilotLogin(token="tid=1;exp=2"), {}, HttpOptions())
     held, leave = threading.Event(), threading.Event()
     holder = threading.Thread(target=_held, args=(copilot._exchanging.held(), held, leave))
     holder.start()
-    assert held.wait(10)
+    assert held.wait(PATIENCE_S)
     try:
         assert in_child(lambda: bool(tokens.token())) == 0
     finally:

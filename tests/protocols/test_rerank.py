@@ -62,7 +62,7 @@ def test_a_ranking_is_sorted_and_cut_whatever_the_server_does(name: str) -> None
 def test_a_query_that_is_not_a_text_is_an_error() -> None:
     query: Any = 3
 
-    with pytest.raises(InvalidRequestError, match="query is a text, not an int"):
+    with pytest.raises(InvalidRequestError, match="query must be text, not an int"):
         RerankRequest(model=Model("m", "p"), query=query, documents=("a",))
 
 

@@ -457,7 +457,6 @@ def test_postgres_that_hangs_is_given_up_and_then_avoided(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An open connection would wait for as long as the server hangs."""
-    monkeypatch.setattr(postgres_storage, "_ANSWER_S", 0.3)
     monkeypatch.setattr(hung_server, "_AVOIDED_S", 0.5)
     ledger = PostgresLedger(postgres.url, setting="X")
     ledger.check()
@@ -469,7 +468,8 @@ def test_postgres_that_hangs_is_given_up_and_then_avoided(
                 ledger.check()
             failures.append(caught.value)
 
-    with postgres.hung():
+    with postgres.hung(), monkeypatch.context() as patch:
+        patch.setattr(postgres_storage, "_ANSWER_S", 0.3)
         asking = threading.Thread(target=ask, daemon=True)
         asking.start()
         asking.join(30)
