@@ -206,7 +206,7 @@ async def test_a_connection_is_not_used_again_while_it_holds_a_part_of_the_reque
                 with anyio.fail_after(PATIENCE_S):
                     assert (await client.generate(asked)).unwrap().text == text
     finally:
-        server.socket.close()
+        server.close()
 
     assert server.requests == [1, 2]
 

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from attrs import define, field
@@ -61,8 +61,8 @@ class Loopback:
         self.closed = 0
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
         self._closing = False
-        self._threads: list[threading.Thread] = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     @property
     def url(self) -> str:
@@ -70,13 +70,16 @@ class Loopback:
 
     def close(self) -> None:
         self._closing = True
-        self._socket.close()
+        stop_accepting(self._socket, self._accepting)
 
     def _accept(self) -> None:
         while not self._closing:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
+                return
+            if self._closing:
+                connection.close()
                 return
             # Else what follows the head waits 40 ms for the client's delayed acknowledgement.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -124,6 +127,22 @@ class Loopback:
             self.disconnects.append(time.monotonic())
             return False
         return True
+
+
+def stop_accepting(listener: socket.socket, accepting: threading.Thread) -> None:
+    """Close *listener* once the thread that accepts its connections has ended.
+
+    A thread that is about to call accept while the listener is closed calls it with a number that
+    may be the next server's by then, and takes a connection of that.
+    """
+    address = listener.getsockname()
+    try:
+        listener.shutdown(socket.SHUT_RDWR)  # on Linux, what waits for a connection fails
+    except OSError:  # elsewhere it goes on, and is sent one
+        with suppress(OSError):
+            socket.create_connection(address, timeout=1).close()
+    accepting.join(20)
+    listener.close()
 
 
 def held(release: threading.Event, script: Script) -> Script:

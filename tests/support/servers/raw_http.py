@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from tests.support.servers.loopback import chat_whole
+from tests.support.servers.loopback import chat_whole, stop_accepting
 
 RESET: Final = "reset"
 """Ends the connection as a network that fails does: the client is sent a reset."""
@@ -46,7 +46,13 @@ class Raw:
         self.context = context
         self.connections: list[socket.socket] = []
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._closing = False
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
+
+    def close(self) -> None:
+        self._closing = True
+        stop_accepting(self.socket, self._accepting)
 
     @property
     def url(self) -> str:
@@ -58,6 +64,9 @@ class Raw:
             try:
                 connection, _ = self.socket.accept()
             except OSError:
+                return
+            if self._closing:
+                connection.close()
                 return
             self.connections.append(connection)
             number = len(self.connections)
@@ -113,4 +122,4 @@ def raw(*first: Piece, context: ssl.SSLContext | None = None) -> Iterator[Raw]:
     try:
         yield server
     finally:
-        server.socket.close()
+        server.close()

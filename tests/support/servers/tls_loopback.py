@@ -13,7 +13,7 @@ import h2.events
 import trustme
 from attrs import define, field
 
-from tests.support.servers.loopback import Handler, Loopback, Received
+from tests.support.servers.loopback import Handler, Loopback, Received, stop_accepting
 
 
 @define
@@ -163,7 +163,9 @@ class Proxy:
         """The status and its reason with which it answers each request, if it refuses them."""
         self._context = context
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._closing = False
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     @property
     def address(self) -> str:
@@ -179,13 +181,17 @@ class Proxy:
         return [head.split("\r\n")[0].rpartition(" ")[0] for head in self.heads]
 
     def close(self) -> None:
-        self._socket.close()
+        self._closing = True
+        stop_accepting(self._socket, self._accepting)
 
     def _accept(self) -> None:
         while True:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
+                return
+            if self._closing:
+                connection.close()
                 return
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
