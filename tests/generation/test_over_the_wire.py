@@ -120,18 +120,26 @@ async def test_a_connection_that_breaks_before_is(server: Loopback) -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_silent_server_is_asked_once(server: Loopback, streamed: bool) -> None:
     """It may be answering, and billing, all the same; an option allows a retry."""
-    silence: list[bytes | float] = [30.0]
+    silence: list[bytes | float] = [600.0]
     server.handler = in_turn(Answer(text_of(), headers=SSE), Answer(silence, headers=SSE))
     async with Client() as client:
         await generate(model_at(server.url), "Hi", client=client)  # imports the engine
-    limits = Timeouts(first_event=0.5)
-    error = await error_of(server, streamed=streamed, timeout=limits, retry_policy=QUICK)
+    limits = Timeouts(first_event=50)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pass_a_minute_once, lambda: len(server.received) == 2)
+        error = await error_of(server, streamed=streamed, timeout=limits, retry_policy=QUICK)
 
     assert isinstance(error, RequestTimeoutError)
     assert len(server.received) == 2
 
+    async def pass_minutes() -> None:
+        for count in (3, 4):
+            await pass_a_minute_once(lambda count=count: len(server.received) == count)  # type: ignore[misc]
+
     eager = RetryPolicy(base_delay=0.001, max_retries=1, retry_timeouts=True)
-    await error_of(server, streamed=streamed, timeout=limits, retry_policy=eager)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pass_minutes)
+        await error_of(server, streamed=streamed, timeout=limits, retry_policy=eager)
     assert len(server.received) == 4
 
 
@@ -213,7 +221,7 @@ async def test_an_abort_from_a_thread_closes_the_connection(
     server: Loopback, streamed: bool, silent: bool
 ) -> None:
     """In the middle of a stream, or before the first byte of it."""
-    silence: list[bytes | float] = [30.0]
+    silence: list[bytes | float] = [600.0]
     controller = AbortController()
 
     def aborted() -> Script:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from socket import create_connection
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -79,12 +80,18 @@ def test_many_tiny_messages_are_read_in_steps_and_all_answered(
 
 
 def test_the_time_that_the_gateway_takes_to_read_is_not_the_clients(
-    upstream: Loopback, settings: GatewaySettings
+    settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All messages have arrived, though the last ones are read after the limit of one."""
+    make: Any = GatewayWebSocket.__init__
+
+    def impatient(served: GatewayWebSocket, _body_s: float, **more: Any) -> None:
+        make(served, 0.02, **more)
+
+    monkeypatch.setattr(GatewayWebSocket, "__init__", impatient)
     message = sent(TEXT, json.dumps({"type": "x", "pad": "x" * 100}).encode())
     with (
-        listening(evolve(settings, limits=Limits(body_s=0.02))) as url,
+        listening(settings) as url,
         connect(f"{url.replace('http', 'ws', 1)}/responses", proxy=None) as opened,
     ):
         opened.socket.sendall(message * 1000)
