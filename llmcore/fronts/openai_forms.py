@@ -149,7 +149,7 @@ def read_cache(
         mode="manual" if is_marked or options.get("mode") == "explicit" else "auto",
         ttl=ttl,
         key=read(body, "prompt_cache_key", str),
-        retention=retention or str_or_none(options.get("ttl")),
+        retention=str_or_none(options.get("ttl")) if retention is None else retention,
     )
 
 
