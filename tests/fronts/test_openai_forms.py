@@ -7,7 +7,13 @@ from llmcore.folds.response import collect
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.fronts.front import ListedModel, front_by_id
 from llmcore.fronts.openai_chat import content as chat_content
-from llmcore.fronts.openai_forms import listed_model, message_of, model_list, token_bytes
+from llmcore.fronts.openai_forms import (
+    listed_model,
+    message_of,
+    model_list,
+    read_cache,
+    token_bytes,
+)
 from llmcore.fronts.openai_responses import content as responses_content
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.schema.content import TextPart, TokenLogprob
@@ -131,6 +137,23 @@ def test_the_bytes_of_a_token_are_the_upstreams_else_those_of_its_text(
     listed = None if written is None else list(written)
     assert chat_content.native_logprobs([one])[0]["bytes"] == listed
     assert responses_content.logprobs_of([one])[0]["bytes"] == (listed or [])
+
+
+@pytest.mark.parametrize(
+    ("body", "retention"),
+    [
+        ({}, None),
+        ({"prompt_cache_options": {"ttl": "30m"}}, "30m"),
+        ({"prompt_cache_retention": "24h", "prompt_cache_options": {"ttl": "30m"}}, "24h"),
+        ({"prompt_cache_retention": "", "prompt_cache_options": {"ttl": "30m"}}, ""),
+    ],
+    ids=["none", "of the options", "both", "empty"],
+)
+def test_the_retention_of_the_cache_is_what_the_client_says(
+    body: JsonObject, retention: str | None
+) -> None:
+    """An empty one too: whether a word is legal is for the upstream to say."""
+    assert read_cache(body).retention == retention
 
 
 @pytest.mark.parametrize("front_id", ["openai-chat", "openai-responses"])
