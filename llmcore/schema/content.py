@@ -235,9 +235,7 @@ class ImagePart(_Media):
         if isinstance(source, cls):
             return source
         given = source_fields(source)
-        if given is not None:
-            return cls(**given)
-        return cls(data=png_of(source), media_type="image/png")
+        return cls(**(given or {"data": png_of(source), "media_type": "image/png"}))
 
 
 @with_call_hints(
@@ -470,6 +468,8 @@ def cached(part: ContentPart | str, *, ttl: CacheTtl = "5m") -> ContentPart:
 
     Providers that cache automatically are sent no mark.
     """
+    if ttl not in get_args(CacheTtl):
+        raise InvalidRequestError(f"ttl must be '5m' or '1h', not {ttl!r}")
     if isinstance(part, str):
         part = TextPart(part)
     return evolve(part, provider_metadata={**part.provider_metadata, _CACHE_KEY: {"ttl": ttl}})

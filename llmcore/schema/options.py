@@ -257,6 +257,26 @@ class CachePolicy:
     content: CachedContent | None = None
     """Content that the provider keeps, with which the request begins (Gemini, Vertex AI)."""
 
+    def __attrs_post_init__(self) -> None:
+        _CACHE_KINDS.check(self)
+        if self.mode not in _CACHE_MODES:
+            _word("mode", self.mode, _CACHE_MODES)
+        if self.ttl not in _CACHE_TTLS:
+            raise InvalidRequestError(
+                f"ttl must be '5m' or '1h', not {self.ttl!r}; a provider's own is retention=..."
+            )
+
+
+_CACHE_MODES: Final = ("auto", "manual", "off")
+_CACHE_TTLS: Final = (None, "5m", "1h")
+_CACHE_KINDS: Final = FieldKinds(
+    ("mode", (str,), "'auto', 'manual' or 'off'"),
+    ("ttl", (str, NoneType), "'5m' or '1h'"),
+    ("key", (str, NoneType), "a text"),
+    ("retention", (str, NoneType), "a text, such as '24h'"),
+    ("content", (CachedContent, NoneType), "what CachedContents has made"),
+)
+
 
 # -- words for the commonest options
 

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from llmcore.schema.content import cached
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import (
+    CachePolicy,
     GenerationOptions,
     HttpOverlay,
     ReasoningOptions,
@@ -260,3 +262,26 @@ def test_header_names_are_text() -> None:
     """A name of another type is a mistake."""
     with pytest.raises(InvalidRequestError, match="field 5 must be text"):
         HttpOverlay(headers={5: "x"})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"mode": "explicit"}, "mode must be one of 'auto', 'manual', 'off'"),
+        ({"mode": True}, "mode is a bool; give 'auto', 'manual' or 'off'"),
+        ({"ttl": "24h"}, "ttl must be '5m' or '1h', not '24h'; .* is retention="),
+        ({"ttl": 3600}, "ttl is an int; give '5m' or '1h'"),
+        ({"key": 5}, "key is an int; give a text"),
+        ({"content": "caches/1"}, "content is a str; give what CachedContents has made"),
+    ],
+)
+def test_cache_policy_of_other_words_is_an_error_rather_than_no_caching(
+    fields: Any, told: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=told):
+        CachePolicy(**fields)
+
+
+def test_lifetime_of_a_mark_that_no_provider_has_is_an_error() -> None:
+    with pytest.raises(InvalidRequestError, match="ttl must be '5m' or '1h', not '1d'"):
+        cached("Hi", ttl="1d")  # type: ignore[call-overload]
