@@ -10,9 +10,10 @@ model id, and the empty one fits none.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, TypeAlias, get_args
 
-from attrs import evolve
+from attrs import evolve, fields_dict
 
 from llmcore.protocols import media
 from llmcore.schema.changed import changed
@@ -158,6 +159,15 @@ def lower_service_tier(
 
 
 # -- sampling parameters
+
+
+_read_options: Final = attrgetter(*fields_dict(GenerationOptions))
+_UNSET: Final = _read_options(GenerationOptions())
+
+
+def is_unset(options: GenerationOptions) -> bool:
+    """Return whether no option is set, as of many requests: there is nothing to lower then."""
+    return bool(_read_options(options) == _UNSET)
 
 
 def note_missing(

@@ -363,13 +363,14 @@ def _note(name: str, sent: str, path: str) -> Diagnostic:
 
 def _names(request: LLMRequest) -> set[str]:
     """Return every name of a caller's tool in *request*."""
-    names = {
-        name
-        for message in request.messages
-        for part in message.content
-        if type(part) is not TextPart and (name := _name_of(part)) is not None
-    }
-    names.update([tool.name for tool in request.tools if not isinstance(tool, HostedTool)])
+    names: set[str] = set()
+    for message in request.messages:
+        for part in message.content:
+            if type(part) is not TextPart and (name := _name_of(part)) is not None:
+                names.add(name)
+    for tool in request.tools:
+        if not isinstance(tool, HostedTool):
+            names.add(tool.name)
     return names
 
 

@@ -231,7 +231,11 @@ class ResponseDecoder:
         """Return the events of *frames* up to the first delta, and keep the others."""
         events: list[LLMEvent] = []
         for number, frame in enumerate(frames, 1):
-            read = self._read((frame,))
+            read: list[LLMEvent] = []
+            if self._run is None and not self.ended:  # as of the frames that begin a response
+                self._read_frame(frame, read)
+            else:
+                read = self._read((frame,))
             events += read
             if not _DELTAS.isdisjoint(map(type, read)):
                 self.until_delta = False

@@ -1,11 +1,13 @@
 """Text that stands for what an API does not take as it is."""
 
+from typing import Any
+
 import pytest
-from attrs import evolve
+from attrs import evolve, fields_dict
 
 from llmcore.client.client import Client
 from llmcore.protocols import openai_chat, openai_responses
-from llmcore.protocols.lowering import document_text, nearest_effort, tagged_text
+from llmcore.protocols.lowering import document_text, is_unset, nearest_effort, tagged_text
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.content import (
     Citation,
@@ -18,6 +20,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
+from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import LLMRequest, request
 from tests.support.every_protocol import EVERY_COLUMN
 from tests.support.wire.matrix import Column
@@ -206,3 +209,11 @@ def test_a_diagnostic_names_the_part_of_a_result_that_was_moved() -> None:
 
     reported = {note.path for note in built.diagnostics if note.code == "moved-tool-result-media"}
     assert reported == {f"messages[2].content[{n}].content[1]" for n in (0, 1)}
+
+
+@pytest.mark.parametrize("name", fields_dict(GenerationOptions))
+def test_options_of_which_any_is_set_are_not_unset(name: str) -> None:
+    values: dict[str, Any] = {"stop": ("x",), "logprobs": False, "service_tier": "flex"}
+
+    assert is_unset(GenerationOptions())
+    assert not is_unset(evolve(GenerationOptions(), **{name: values.get(name, 0)}))

@@ -97,19 +97,36 @@ class _Connection(ResponseHandler):
     """A `select.poll` that watches the socket; Windows has none."""
     _begun = _response_ended = True
     """Whether the response to the last request has begun, and whether it has ended."""
+    _heard = False
+    """Whether anything came after the last request."""
+    _length: str | None = None
+    """The `content-length` of the response, unless its body is in chunks."""
+    _read: int | None = None
+    """How many bytes came after the head; None where that did not come first, and in one piece."""
 
     def set_response_params(self, **settings: Any) -> None:
         """Prepare for the response to the next request."""
-        self._begun = self._response_ended = False
+        self._begun = self._response_ended = self._heard = False
+        self._length = self._read = None
         super().set_response_params(**settings)
 
     def data_received(self, data: bytes) -> None:
         """Parse *data*. Anything that follows a response closes the connection."""
-        head_end = 0 if self._begun else data.find(_HEAD_END) + len(_HEAD_END)
-        if len(_HEAD_END) <= head_end < len(data):  # a fault after the head must not hide it
-            self._parse(data[:head_end])
-            data = data[head_end:]
-        self._parse(data)
+        if not self._begun:
+            data = self._without_head(data)
+        if data:
+            self._parse(data)
+
+    def _without_head(self, data: bytes) -> bytes:
+        """Parse the head in *data*, and return what follows, a fault of which must not hide it."""
+        is_first, self._heard = not self._heard, True
+        head, end, rest = data.partition(_HEAD_END)
+        if not end:
+            return data
+        self._parse(head + end)
+        if is_first and self._begun:
+            self._read = 0
+        return rest
 
     def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
         """Fail the response, and its body if that has begun."""
@@ -134,11 +151,14 @@ class _Connection(ResponseHandler):
         if self._response_ended and data:
             self.abort()
             return
+        if self._read is not None:
+            self._read += len(data)
         super().data_received(data)
         payload = self._payload
         if self._begun and not self._response_ended and payload is not None and payload.is_eof():
             self._response_ended = True
-            if self._holds_more():
+            # After a body of just the length that was announced there is nothing.
+            if self._length != str(self._read) and self._holds_more():
                 self.abort()
 
     def pause_socket(self) -> None:
@@ -164,6 +184,7 @@ class _Connection(ResponseHandler):
             self.abort()
             return
         self._begun = data[0].code >= 200 or data[0].code == 101
+        self._length = None if data[0].chunked else data[0].headers.get("content-length")
         if type(data[1]) is StreamReader:  # not the empty one, which all responses share
             data[1].__class__ = _Content
         super().feed_data(data, size)

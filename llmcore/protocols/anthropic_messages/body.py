@@ -50,7 +50,7 @@ from llmcore.protocols.claude import (
 from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format, with_description
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids
-from llmcore.protocols.lowering import lower_service_tier, note_missing
+from llmcore.protocols.lowering import is_unset, lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -195,6 +195,8 @@ def lower_generation(
 ) -> dict[str, Any]:
     """Return sampling and stop sequences."""
     options = request.generation
+    if is_unset(options):
+        return {}
     fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     fields["temperature"] = at_most_one("temperature", options.temperature, diagnostics)
     note_missing(options, MISSING_PARAMETERS, diagnostics)

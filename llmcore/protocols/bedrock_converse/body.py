@@ -58,6 +58,7 @@ from llmcore.protocols.history import model_family, native_provider_ids
 from llmcore.protocols.lowering import (
     OPENAI_EFFORTS,
     accepted_effort,
+    is_unset,
     lower_service_tier,
     note_missing,
     with_accepted_effort,
@@ -301,6 +302,8 @@ def lower_generation(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return `inferenceConfig`, and the fields that only this model takes."""
     options = request.generation
+    if is_unset(options):
+        return {}, {}
     fields: dict[str, Any] = {
         "max_tokens": options.max_tokens,
         "temperature": at_most_one("temperature", options.temperature, diagnostics),

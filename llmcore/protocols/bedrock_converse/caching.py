@@ -12,6 +12,7 @@ documents that it must convert, for Amazon Nova after anything but text.
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.models import ConverseRules
@@ -27,7 +28,6 @@ from llmcore.protocols.caching import (
 )
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.options import CachePolicy
 
 MAX_CACHE_POINTS: Final = 4
@@ -38,8 +38,7 @@ def cache_point(ttl: CacheTtl | None) -> Block:
     return {"cachePoint": {"type": "default", **({"ttl": "1h"} if ttl == "1h" else {})}}
 
 
-@frozen
-class _BlockList:
+class _BlockList(msgspec.Struct, frozen=True):
     """A list that can have cache points, without them."""
 
     section: Section
@@ -68,7 +67,10 @@ def place_points(
     """
     lists = list(_lists(body, rules))
     marked = [
-        candidate for items in lists for candidate in _remove_points(items, rules, diagnostics)
+        candidate
+        for items in lists
+        if items.items
+        for candidate in _remove_points(items, rules, diagnostics)
     ]
     wanted: CacheTtl = "1h" if policy.ttl == "1h" and rules.long_cache else "5m"
     chosen: dict[Position, CacheTtl] = {}
@@ -87,6 +89,8 @@ def place_points(
     if policy.ttl == "1h" != wanted:
         why = "the model keeps a prefix for five minutes only"
         diagnostics.at("cache.ttl").changed("cache-ttl-shortened", why)
+    if not chosen:
+        return
     by_list = {items.position(0)[:2]: items.items for items in lists}
     for position, ttl in reversed(chosen.items()):
         by_list[position[:2]].insert(position[2] + 1, cache_point(ttl))

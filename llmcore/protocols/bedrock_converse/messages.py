@@ -96,11 +96,11 @@ def lower_messages(
         _lower_message(message, target, diagnostics.at(path))
         for message, path in zip(repaired.messages, repaired.paths, strict=True)
     ]
-    system = [
-        *_lower_system(request.system, diagnostics.at("system")),
-        *_lower_system(repaired.system, diagnostics.at("messages")),
-        *({"text": text} for text in instructions),
-    ]
+    system: list[Block] = []
+    if request.system or repaired.system or instructions:
+        system += _lower_system(request.system, diagnostics.at("system"))
+        system += _lower_system(repaired.system, diagnostics.at("messages"))
+        system += ({"text": text} for text in instructions)
     messages = _joined(messages)
     if messages:
         _fix_trailing_assistant(messages, target, diagnostics.at(repaired.paths[-1]))

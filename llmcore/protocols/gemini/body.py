@@ -23,7 +23,7 @@ from llmcore.protocols.gemini.names import (
     GeminiBody,
 )
 from llmcore.protocols.gemini.tools import lower_tools
-from llmcore.protocols.lowering import lower_service_tier
+from llmcore.protocols.lowering import is_unset, lower_service_tier
 from llmcore.protocols.protocol import Built, TokenCounting, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
@@ -150,6 +150,8 @@ def lower_generation(
 ) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the response's format, thinking."""
     options = request.generation
+    if is_unset(options) and request.reasoning is None:
+        return format_fields
     given = {name: getattr(options, name) for name in PARAMETERS}
     given["stop"] = list(options.stop) or None
     if options.logprobs is False:

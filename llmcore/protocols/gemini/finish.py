@@ -160,6 +160,8 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
 
 def _audio_in(usage: Mapping[str, Any]) -> int | None:
     """Return the tokens of audio that no cache held; None where no audio is stated."""
+    if _DETAILS_OF_INPUT.isdisjoint(usage):
+        return None
     prompt, tools, cached = (
         sum(
             count_or_none(entry.get("tokenCount")) or 0
@@ -169,6 +171,9 @@ def _audio_in(usage: Mapping[str, Any]) -> int | None:
         for name in ("prompt", "toolUsePrompt", "cache")
     )
     return max(prompt + tools - cached, 0) if prompt or tools else None
+
+
+_DETAILS_OF_INPUT: Final = frozenset({"promptTokensDetails", "toolUsePromptTokensDetails"})
 
 
 def _sum(first: int | None, other: int | None) -> int | None:

@@ -19,7 +19,12 @@ from llmcore.protocols.forced_format import (
     lower_openai_schema,
     words_of_json_mode,
 )
-from llmcore.protocols.lowering import note_missing, with_accepted_effort, with_stream_options
+from llmcore.protocols.lowering import (
+    is_unset,
+    note_missing,
+    with_accepted_effort,
+    with_stream_options,
+)
 from llmcore.protocols.openai_responses.continuation import chains, continued, digests, note_lost
 from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
@@ -225,6 +230,8 @@ _read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgette
 def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
+    if is_unset(options):
+        return {}
     note_missing(options, MISSING_PARAMETERS, diagnostics, "the Responses API")
     values = zip(PARAMETERS.values(), _read_options(options), strict=True)
     return {name: value for name, value in values if value is not None}

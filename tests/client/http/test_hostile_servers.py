@@ -95,6 +95,28 @@ async def test_bytes_after_a_response_do_not_answer_the_next_call(
     assert server.requests == [1, 2]
 
 
+@pytest.mark.parametrize("cut", [10, -1, -3], ids=["in a line", "in its end", "before its end"])
+async def test_bytes_after_a_response_whose_head_came_in_pieces_do_not_answer_the_next_call(
+    cut: int,
+) -> None:
+    """Then it is not known from lengths that there are none."""
+    first = response("first")
+    at = cut % (first.index(b"\r\n\r\n") + 4)
+    with raw(first[:at], 0.02, first[at:] + POISON) as server:
+        assert await texts(server.url) == ["first", "second"]
+
+    assert server.requests == [1, 2]
+
+
+async def test_bytes_after_a_response_that_informational_ones_precede_do_not_answer() -> None:
+    """The next call gets a connection of its own."""
+    early = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
+    with raw(early + response("first") + POISON) as server:
+        assert await texts(server.url) == ["first", "second"]
+
+    assert server.requests == [1, 2]
+
+
 @pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA)
 async def test_bytes_that_come_while_a_connection_is_idle_do_not_answer_the_next_call(
     extra: bytes,

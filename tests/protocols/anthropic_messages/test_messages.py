@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 from syrupy.assertion import SnapshotAssertion
 
+from llmcore.protocols.anthropic_messages import messages as lowering
 from llmcore.schema.content import (
     AudioPart,
+    Citation,
     DocumentPart,
     ImagePart,
     ProviderPart,
@@ -26,6 +29,7 @@ from tests.support.wire.anthropic import (
     ask,
     begin,
     body,
+    built,
     codes,
     delta,
     end,
@@ -883,3 +887,26 @@ def test_instructions_after_results_leave_the_container_of_the_code_that_waits()
     )
 
     assert body(asked)["container"] == "c_1"
+
+
+QUESTIONS = {
+    "one text": Message.user("Hi"),
+    "two texts": Message.user("a", "b"),
+    "a mark of the cache": Message.user(cached("a"), "b"),
+    "a name": Message.user("Hi", name="Ann"),
+    "citations": Message.user(TextPart("a", citations=(Citation(url="https://a.example"),))),
+    "an origin": evolve(Message.user("Hi"), origin=HERE),
+}
+
+
+@pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS.keys())
+@pytest.mark.parametrize("system", [None, "Be brief."], ids=["", "with a system text"])
+def test_a_question_alone_is_lowered_as_the_beginning_of_any_conversation(
+    asked: Message, system: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It passes by what only longer conversations hold."""
+    conversation = ask(messages=[asked], system=system)
+    alone = built(conversation)
+    monkeypatch.setattr(lowering, "is_question", lambda _: False)
+
+    assert built(conversation) == alone
