@@ -111,7 +111,10 @@ class _Open:
         *given* is the text of its end event, which takes precedence if not empty.
         """
         streamed = "".join(self.chunks)
-        complete = self.whole(given) or streamed + self.whole(self.half)
+        if given:
+            complete = self.whole(given)
+        else:
+            complete = streamed + self.whole(self.half) if self.half else streamed
         if self.is_repaired:
             why = "halves of surrogate pairs without the other were read as U+FFFD"
             diagnostics.append(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+import msgspec
 from attrs import evolve, field
 
 from llmcore.protocols import PROTOCOL_IDS
@@ -137,8 +138,7 @@ class ResumeRequest:
     query: Mapping[str, str] = field(factory=dict)
 
 
-@frozen
-class FastReader:
+class FastReader(msgspec.Struct, frozen=True):
     """How to read the frames that only add text to the open segment, as nearly all do."""
 
     kind: type[DeltaEvent]

@@ -435,6 +435,8 @@ def read_logprobs(tokens: object) -> tuple[TokenLogprob, ...]:
     Sources: https://github.com/ggml-org/llama.cpp/tree/master/tools/server (`probs`), and the
     `mlx-lm` package, 0.32.2 (`server.generate_response`).
     """
+    if not tokens:  # nearly always
+        return ()
     return tuple(
         _logprob(token, tuple(map(_logprob, _with_logprob(token.get("top_logprobs")))))
         for token in _with_logprob(tokens)

@@ -16,6 +16,7 @@ an object is an event of that name: so llama.cpp wrote errors until September 20
 """
 
 import re
+from functools import lru_cache
 from itertools import repeat, takewhile
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -56,15 +57,15 @@ class SseDecoder:
     """The last byte was a CR, so an LF that follows is part of the same line end."""
     _failure: str = field(init=False, default="")
     """That an event is too long: another try would be billed, and end in the same way."""
-    _names: dict[bytes, str] = field(init=False, factory=lambda: {b"": ""})
-    """The names of events, by the lines that give them; a stream repeats the same few."""
+    _forms: dict[bytes, _Form] = field(init=False, factory=dict)
+    """How events are split, by the lines before their data; a stream repeats the same few."""
     _plain: bool = field(init=False, default=False)
     """Whether start, line end and failure do not affect the next chunk, the usual case."""
     _head: bytes = field(init=False, default=b"")
     """The lines before the data of the last usual event; those after it mostly have the same."""
     _line_end: bytes = field(init=False, default=b"\n")
     """How the lines of the last chunk ended."""
-    _form: _Form = field(init=False, factory=lambda: _form("", b"", b"\n"))
+    _form: _Form = field(init=False, default=("", b"data: ", b"\n\ndata: ", b"\n\n"))
     """The form by which such events are split."""
 
     def feed(self, chunk: bytes) -> "list[Frame]":
@@ -103,10 +104,8 @@ class SseDecoder:
         has_cr = _CR in chunk  # a search for two bytes takes many times as long
         line_end = b"\r\n" if has_cr and b"\r\n" in chunk else b"\n"
         if line_end != self._line_end:
-            self._line_end, self._form = (
-                line_end,
-                _form(self._names[self._head], self._head, line_end),
-            )
+            self._line_end, self._forms = line_end, {}
+            self._form = _form_of(self._head, line_end)
         text = chunk.removeprefix(b"\n") if self._after_cr else chunk
         self._after_cr = chunk.endswith(b"\r")
         self._plain = not self._after_cr
@@ -157,19 +156,17 @@ class SseDecoder:
         if len(text) > _LARGE and len(text) > _LARGE * text.count(b"\n\n"):
             return _lines(text)
         frames: list[Frame] = []
-        names, usual = self._names, self._head
+        forms = self._forms
         for event in text[:-2].split(b"\n\n"):
             head, _, data = event.partition(b"data: ")
-            name = names.get(head)
-            if name is None and len(names) < _MOST_NAMES and _NAMED.fullmatch(head):
-                name = names[head] = head[7:-1].decode("utf-8", "replace")
-            if name is None or _LF in data or not data:
+            form = forms.get(head)
+            if form is None and len(forms) < _MOST_NAMES and _NAMED.fullmatch(head):
+                form = forms[head] = _form_of(head, self._line_end)
+            if form is None or _LF in data or not data:
                 frames += _lines(event + b"\n")
             else:
-                frames.append((name, data))
-                usual = head
-        if usual != self._head:
-            self._head, self._form = usual, _form(names[usual], usual, self._line_end)
+                frames.append((form[0], data))
+                self._form, self._head = form, head
         return frames
 
     def _alike(self, chunk: bytes) -> "list[Frame]":
@@ -185,17 +182,21 @@ class SseDecoder:
         return [] if _LF in text or _CR in text else [*zip(repeat(name), payloads)]
 
 
-def _form(name: str, head: bytes, line_end: bytes) -> _Form:
-    """Return how events with *name*, whose lines before the data are *head*, are cut."""
+@lru_cache(maxsize=256)
+def _form_of(head: bytes, line_end: bytes) -> _Form:
+    """Return how events are cut whose lines before the data are *head*, at most one with a name.
+
+    Streams have the same few, so that the forms are made once for all of them.
+    """
     start = head.replace(b"\n", line_end) + b"data: "
-    return name, start, line_end * 2 + start, line_end * 2
+    return head[7:-1].decode("utf-8", "replace"), start, line_end * 2 + start, line_end * 2
 
 
 _LARGE: Final = 64 * 1024
 """Chunks whose events are larger on average are not split twice, which would take memory."""
 _MOST_NAMES: Final = 64
-"""The most names of events that are cached; APIs have fewer."""
-_NAMED: Final = re.compile(rb"event: [^\n]*\n")
+"""The most names of events that are kept for a stream; APIs have fewer."""
+_NAMED: Final = re.compile(rb"(?:event: [^\n]{0,200}\n)?")
 
 
 def _end_of_json_lines(text: bytes | bytearray) -> int:

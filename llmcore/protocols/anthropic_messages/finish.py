@@ -84,9 +84,12 @@ def merge_usage(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObje
     An input of no tokens at all is not a statement: some servers put zeros where they do not count.
     """
     stated = present(after)
-    if before is not None and not any(count_or_none(stated.get(name)) for name in _INPUTS):
+    if before is None:
+        return stated
+    repeated = not stated.keys().isdisjoint(_INPUTS)
+    if repeated and not any(count_or_none(stated.get(name)) for name in _INPUTS):
         stated = without(stated, *_INPUTS)
-    return {**(before or {}), **stated}
+    return {**before, **stated}
 
 
 # -- facts of the whole response
@@ -105,10 +108,10 @@ def with_facts(
     state: MessagesState, holder: Mapping[str, Any], excluded: frozenset[str], usage: JsonObject
 ) -> MessagesState:
     """Return *state* with the facts in *holder* (but *excluded*) and in *usage*."""
-    facts = present(holder, but=excluded)
-    facts.update({name: usage[name] for name in _OF_USAGE if usage.get(name) is not None})
+    facts = {} if excluded.issuperset(holder) else present(holder, but=excluded)
     info = state.info
     if usage:
+        facts.update({name: usage[name] for name in _OF_USAGE if usage.get(name) is not None})
         info = replace(info, usage=merge_usage(info.usage, usage))
     if facts:
         info = replace(info, metadata=with_entries(info.metadata, facts))
