@@ -10,8 +10,9 @@ needed; `:message-type` distinguishes events, modelled exceptions and errors.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from struct import Struct
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
 
 from attrs import define, field
@@ -134,9 +135,10 @@ class EventStreamDecoder:
             raise StreamError(_BAD_CHECKSUM)  # before its headers are read
         before = chunk[at : at + _PRELUDE.size + length]
         form = Struct(f">{len(before)}s{end - at - len(before)}sI")
-        if len(self._known) >= _MOST_KNOWN or len(before) > _LARGE:  # a hostile server repeats none
+        is_large = len(before) > _LARGE
+        if len(self._known) >= _MOST_KNOWN or is_large:  # a hostile server repeats none
             self._known.clear()
-        meaning = _meaning(before[_PRELUDE.size :])
+        meaning = (_meaning if is_large else _known_meaning)(before[_PRELUDE.size :])
         self._known[total] = form.unpack_from, before, crc32(before), *meaning
         return True
 
@@ -169,6 +171,10 @@ def _meaning(headers: bytes) -> "tuple[str, bytes | None]":
             return f"error:{values.get(':error-code', '')}", message
         case _:
             return values.get(":event-type", ""), None
+
+
+_known_meaning: Final = lru_cache(maxsize=_MOST_KNOWN)(_meaning)
+"""Messages of all lengths, and of all streams, have the same few headers."""
 
 
 def _strings(headers: bytes) -> dict[str, str]:
