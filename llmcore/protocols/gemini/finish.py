@@ -66,8 +66,10 @@ def on_start(state: GeminiState, chunk: NativeObject, events: Events) -> GeminiS
     return change(state, started=True, response_id=response_id)
 
 
-_NO_METADATA: Final = ("candidates", "usageMetadata", "modelVersion", "responseId", "error")
-_NO_CANDIDATE_METADATA: Final = ("content", "index", "finishReason", "logprobsResult")
+_NO_METADATA: Final = frozenset(
+    {"candidates", "usageMetadata", "modelVersion", "responseId", "error"}
+)
+_NO_CANDIDATE_METADATA: Final = frozenset({"content", "index", "finishReason", "logprobsResult"})
 
 
 def on_response_fields(state: GeminiState, chunk: NativeObject) -> GeminiState:
@@ -79,6 +81,8 @@ def on_response_fields(state: GeminiState, chunk: NativeObject) -> GeminiState:
     blocked = str_or_none(feedback.get("blockReason"))
     if blocked is not None:
         state = change(state, blocked=blocked)
+    if _NO_METADATA.issuperset(chunk):  # as nearly always
+        return state
     return _with_metadata(state, present(chunk, but=_NO_METADATA))
 
 
@@ -89,6 +93,8 @@ def on_candidate_fields(
     reason = str_or_none(candidate.get("finishReason"))
     if reason is not None:
         state = change(state, reason=reason)
+    if not more and _NO_CANDIDATE_METADATA.issuperset(candidate):
+        return state
     return _with_metadata(state, present(candidate, but=_NO_CANDIDATE_METADATA) | more)
 
 
@@ -160,20 +166,19 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
 
 def _audio_in(usage: Mapping[str, Any]) -> int | None:
     """Return the tokens of audio that no cache held; None where no audio is stated."""
-    if _DETAILS_OF_INPUT.isdisjoint(usage):
-        return None
-    prompt, tools, cached = (
-        sum(
-            count_or_none(entry.get("tokenCount")) or 0
-            for entry in objects(usage.get(f"{name}TokensDetails"))
-            if entry.get("modality") == "AUDIO"
-        )
-        for name in ("prompt", "toolUsePrompt", "cache")
-    )
-    return max(prompt + tools - cached, 0) if prompt or tools else None
+    added = _audio_tokens(usage, "promptTokensDetails")
+    added += _audio_tokens(usage, "toolUsePromptTokensDetails")
+    return max(added - _audio_tokens(usage, "cacheTokensDetails"), 0) if added else None
 
 
-_DETAILS_OF_INPUT: Final = frozenset({"promptTokensDetails", "toolUsePromptTokensDetails"})
+def _audio_tokens(usage: Mapping[str, Any], details: str) -> int:
+    """Return the tokens of audio that the list *details* states."""
+    counts = [
+        count_or_none(entry.get("tokenCount")) or 0
+        for entry in objects(usage.get(details))
+        if entry.get("modality") == "AUDIO"
+    ]
+    return sum(counts)
 
 
 def _sum(first: int | None, other: int | None) -> int | None:

@@ -177,6 +177,8 @@ def _text_and_other(part: NativeObject) -> tuple[NativeObject | None, NativeObje
     What has no kind, such as a signature alone, is a text. Servers may write all fields of a part,
     most of them null or as zero values.
     """
+    if len(part) == 1 and type(part.get("text")) is str:  # as nearly always
+        return part, {}
     part = {
         name: value
         for name, value in part.items()
