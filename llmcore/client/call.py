@@ -59,8 +59,6 @@ MAX_ERROR_BYTES = 1024 * 1024
 _ERROR_BODY_SECONDS = 5.0
 """How long the body of an error is waited for, which servers send with its head."""
 
-_LARGE_BODY_BYTES = 16 * 1024
-
 _LINGERING_SECONDS = 0.05
 _LINGERING_BYTES = 64 * 1024
 """The most bytes that are read after a complete response."""
@@ -160,7 +158,7 @@ class Call:
         """The response so far."""
         self._response: _Response | None = None
         self._sent: HttpRequest | None = None
-        """The last request; without a large body once the response to it has begun."""
+        """The last request; without its body while the response to it streams."""
         self._body_secrets: Sequence[str] = ()
         self._provider: str | None = None
         self._begun = False
@@ -264,12 +262,14 @@ class Call:
             if exchange.status >= _REDIRECTED:
                 raise await _error_of(exchange, outgoing)
         prepared, route = outgoing.prepared, outgoing.route
-        self._drop_large_body(prepared.http)
+        streamed = is_streamed(route.framing, exchange.headers, requested=prepared.streaming)
+        if streamed:
+            self._drop_body(prepared.http)
         return _Response(
             exchange=exchange,
             chunks=exchange.chunks(),
             decoder=self._decoder(prepared, route, exchange),
-            streamed=is_streamed(route.framing, exchange.headers, requested=prepared.streaming),
+            streamed=streamed,
             limit=route.defaults.max_response_bytes,
         )
 
@@ -302,11 +302,10 @@ class Call:
             exchange = self._on_response(exchange, self._sent)
         return outgoing, exchange
 
-    def _drop_large_body(self, sent: HttpRequest) -> None:
-        """Keep no large body while a response streams, which can take minutes."""
-        if len(sent.body) > _LARGE_BODY_BYTES:
-            self._body_secrets = body_secrets(sent.body)
-            self._sent = changed(sent, body=b"")
+    def _drop_body(self, sent: HttpRequest) -> None:
+        """Keep no body while a response streams, which can take minutes. A small one has 4 kB."""
+        self._body_secrets = body_secrets(sent.body)
+        self._sent = changed(sent, body=b"")
 
     async def _read_stream(self, response: _Response) -> Sequence[LLMEvent]:
         while True:
