@@ -16,6 +16,7 @@
 - `hosted_calls`: calls of tools that a provider ran; `summaries`: summaries of conversations
 - `freeform_input`: a freeform tool's input out of a function's arguments
 - `openai_embeddings`: requests for embeddings, and their responses, as OpenAI writes them
+- `openai_clients`: what SDKs of single servers of OpenAI's APIs need
 - `openai_forms`: errors, lists of models, formats of responses and service tiers as OpenAI has them
 - `anthropic_messages`: the front of Anthropic's Messages API
 - `gemini`: the front of Gemini's generateContent

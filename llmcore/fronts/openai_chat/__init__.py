@@ -6,21 +6,21 @@
   end)
 - `carrier`: thinking, and state that clients cannot see, on its way out and back; a server keeps
   the `sealed_calls` of a writer for clients that drop it, and `Upstream.kept_state` returns them
-- `clients`: what SDKs of single servers of the API need
 - `grammar`: the rules of every stream
 
-Errors and lists of models have the form of `llmcore.fronts.openai_forms`.
+Errors and lists of models have the form of `llmcore.fronts.openai_forms`; what SDKs of single
+servers of the API need besides is in `llmcore.fronts.openai_clients`.
 """
 
 from typing import Final
 
 from llmcore.fronts.front import Front
 from llmcore.fronts.openai_chat.chunks import encoding
-from llmcore.fronts.openai_chat.clients import can_relay, error_change
 from llmcore.fronts.openai_chat.grammar import ChunkChecker
 from llmcore.fronts.openai_chat.request import ReadChatRequest, read, routing_of
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.fronts.openai_chat.tools import has_native_tools
+from llmcore.fronts.openai_clients import can_relay, error_change
 from llmcore.fronts.openai_forms import envelope, listed_model, model_list
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 

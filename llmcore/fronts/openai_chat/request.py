@@ -23,7 +23,6 @@ from llmcore.fronts.front import (
     checked_read,
     front_by_id,
 )
-from llmcore.fronts.openai_chat.clients import wants_status_as_code, wants_whole_calls
 from llmcore.fronts.openai_chat.foreign_forms import (
     in_own_forms,
     is_responses_request,
@@ -31,6 +30,7 @@ from llmcore.fronts.openai_chat.foreign_forms import (
 )
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
+from llmcore.fronts.openai_clients import wants_status_as_code, wants_whole_calls
 from llmcore.fronts.openai_forms import (
     END_USER,
     TOOL_CHOICE,

@@ -12,9 +12,9 @@ from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.openai_chat.chunks import usage_of
-from llmcore.fronts.openai_chat.clients import stream_error
 from llmcore.fronts.openai_chat.output import ChatOutput
 from llmcore.fronts.openai_chat.request import ReadChatRequest
+from llmcore.fronts.openai_clients import stream_error
 from llmcore.fronts.openai_forms import envelope, service_tier, tier_of
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.schema.errors import LLMError

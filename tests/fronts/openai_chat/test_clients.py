@@ -7,6 +7,7 @@ import pytest
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_chat import front
+from llmcore.fronts.openai_responses import front as responses_front
 from llmcore.schema.errors import OverloadedError
 from llmcore.schema.events import ErrorEvent, ToolInputDelta, ToolInputEnd, ToolInputStart
 from tests.fronts.openai_chat.chat_kit import Written, sdk_streamed
@@ -79,11 +80,11 @@ def test_a_call_comes_in_pieces_for_all_others(agent: str) -> None:
     ("agent", "code"), [(OPENROUTER, 404), (OPENAI, "model_not_found"), ("", "model_not_found")]
 )
 def test_the_code_of_an_error_is_its_status_for_openrouters_sdk(agent: str, code: object) -> None:
-    form = front.error_form(ClientRequest(body={}, headers={"user-agent": agent}))
-    made = form(FrontError(status=404, message="m", code="model_not_found"))
-    error: Any = made.body["error"]
-
-    assert (made.status, error["code"], error["message"]) == (404, code, "m")
+    request = ClientRequest(body={}, headers={"user-agent": agent})
+    refusal = FrontError(status=404, message="m", code="model_not_found")
+    for made in (front.error_form(request)(refusal), responses_front.error_form(request)(refusal)):
+        error: Any = made.body["error"]
+        assert (made.status, error["code"], error["message"]) == (404, code, "m")
 
 
 def test_an_error_in_a_stream_is_a_chunk_for_openrouters_sdk() -> None:

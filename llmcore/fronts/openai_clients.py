@@ -1,8 +1,9 @@
-"""Clients made for one provider's server, which cannot read all that OpenAI's clients read.
+"""Clients of Chat Completions and Responses that are made for one provider's server.
 
-The SDKs of Mistral and Cerebras require the name or the type of a call in each piece of it, which
-OpenAI's clients would join: they get each call in one chunk, as from Mistral's API. OpenRouter's
-SDKs require the status of an error as its `code`, where OpenAI has a word that clients match:
+They cannot read all that OpenAI's clients read. The SDKs of Mistral and Cerebras require the name
+or the type of a call in each piece of it, which OpenAI's clients would join: they get each call in
+one chunk, as from Mistral's API. OpenRouter's SDKs require the status of an error as its `code`,
+where OpenAI has a word that clients match:
 
     {"error": {"code": 429, "message": "..."}}
     {"id": "chatcmpl-1", ..., "error": {"code": 502, "message": "..."}, "choices": [
