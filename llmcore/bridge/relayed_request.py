@@ -38,6 +38,7 @@ _STREAM_OPTIONS: Final = "stream_options"
 _PLACEHOLDER: Final = Message.user("?")
 _SEALS: Final = (SEAL, "b2IxL")
 """How sealed state begins, and how it does in base64."""
+_FIRST_LETTERS: Final = tuple(seal[:2] for seal in _SEALS)
 _QUOTED_SEALS: Final = tuple(f'"{seal}'.encode() for seal in _SEALS)
 _LARGE_BYTES: Final = 10_000
 _LONG_TEXTS: Final = 80
@@ -53,16 +54,17 @@ def holds_sealed_state(body: JsonObject, size: int) -> bool:
     most = size // _LONG_TEXTS if size > _LARGE_BYTES else 0
     values: list[JsonValue] = [body]
     for value in values:  # and those that are added to them
-        if len(values) > most:
-            data = json.dumps(body)
-            return any(seal in data for seal in _QUOTED_SEALS)
-        if isinstance(value, str):
-            if value.startswith(_SEALS):
+        if type(value) is str:
+            if value[:2] in _FIRST_LETTERS and value.startswith(_SEALS):  # which costs more
                 return True
-        elif isinstance(value, dict):
+            continue
+        if isinstance(value, dict):
             values += value.values()
         elif isinstance(value, list):
             values += value
+        if len(values) > most:
+            data = json.dumps(body)
+            return any(seal in data for seal in _QUOTED_SEALS)
     return False
 
 
