@@ -103,6 +103,7 @@ WRONG = {
     "list(llmcore.stream(MODEL, 'Hi').text_stream)": r"async for.*llmcore.sync.stream",
     "sync.generate_object(MODEL, 'Hi', response_model=dict)": "did you mean 'schema'",
     "_generate('Hi', tools=[dict])": "got the class dict",
+    "_generate('Hi', tools=[Tool])": "got the class Tool",
     "_generate('Hi', history=[])": "did you mean 'messages'",
     "_generate('Hi', images=['x'])": "ImagePart.of",
     "_generate('Hi', max_turns=1)": "did you mean 'max_tool_rounds'",

@@ -308,7 +308,7 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
             strict=function.get("strict"),
             cache=function.get("cache"),
         )
-    if isinstance(value, HasDefinition):
+    if isinstance(value, HasDefinition) and not isinstance(value, type):
         return value.definition
     raise InvalidRequestError(
         "tools must be functions, ToolDefinition, CustomTool or HostedTool values, dicts, or "
