@@ -13,12 +13,19 @@ from attrs import evolve
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.generation import ChosenModel, Generation
-from llmcore.bridge.response_run import CANCELLED, CallRecord, RunLabels, SentResponse, WholeBody
+from llmcore.bridge.response_run import (
+    CANCELLED,
+    CallRecord,
+    ErrorForm,
+    RunLabels,
+    SentResponse,
+    WholeBody,
+)
 from llmcore.bridge.service import Service
 from llmcore.bridge.upstream_call import embedded
 from llmcore.client.configured_models import ModelSource
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import FailureResponse, Front, ReadEmbeddings
+from llmcore.fronts.front import FailureResponse, ReadEmbeddings
 from llmcore.generation.retrieval import joined
 from llmcore.routes.route import Route
 from llmcore.schema import json
@@ -56,7 +63,8 @@ class Embeddings:
     async def _run(self, call: OperationRequest, chosen: ChosenModel) -> "EmbeddingRun":
         read = self._read(call, chosen.model)
         read = evolve(read, diagnostics=(*call.diagnostics, *read.diagnostics))
-        return EmbeddingRun(self._service, self._calls.front, chosen, read)
+        form = self._calls.front.error_form(call.request)
+        return EmbeddingRun(self._service, form, chosen, read)
 
 
 class EmbeddingRun(CallRecord):
@@ -68,7 +76,7 @@ class EmbeddingRun(CallRecord):
     failed_calls: Sequence[CallRecord] = ()
 
     def __init__(
-        self, service: Service, front: Front[Any], chosen: ChosenModel, read: ReadEmbeddings
+        self, service: Service, form: ErrorForm, chosen: ChosenModel, read: ReadEmbeddings
     ) -> None:
         info = RunLabels(
             id=chosen.info.id,
@@ -78,7 +86,7 @@ class EmbeddingRun(CallRecord):
             streamed=False,
         )
         super().__init__(info, partial(_as_generation, read.request))
-        self._context, self._front, self._read = service.context, front, read
+        self._context, self._form, self._read = service.context, form, read
         self._limits = chosen.limits
         self.error: LLMError | None = None
         self._response: EmbeddingResponse | None = None
@@ -137,9 +145,9 @@ class EmbeddingRun(CallRecord):
             return f"of the upstreams here, {', '.join(names)} can embed"
         return "add an upstream that can embed, such as OpenAI, Google, Mistral, Cohere or Voyage"
 
-    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+    def error_response(self, error: FrontError) -> FailureResponse:
         """Return the response of an *error*."""
-        return self._front.error(error)
+        return self._form(error)
 
     async def aclose(self) -> None:
         """Do nothing: the requests end with the task that sent them."""

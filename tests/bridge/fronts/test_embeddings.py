@@ -125,6 +125,18 @@ def test_an_invalid_request_is_an_error_in_openais_form(fields: Any, said: str) 
     assert said in error["message"]
 
 
+def test_an_upstreams_refusal_has_its_status_as_the_code_for_openrouters_client() -> None:
+    """Whose SDK reads no other code."""
+    agent = {"user-agent": "speakeasy-sdk/python 1.3.84 2.914.0 1.0.0 openrouter"}
+    with serve(cohere) as server:
+        model = Cohere.configure(api_key="k", base_url=server.url).model("embed-v4.0")
+        with gateway(model) as url:
+            asked = {"model": MODEL, "input": "bad"}
+            answer = httpx.post(f"{url}/v1/embeddings", json=asked, headers=agent)
+
+    assert answer.status_code == answer.json()["error"]["code"] == 400
+
+
 def test_what_an_upstream_lacks_is_in_the_header() -> None:
     with serve(cohere) as server:
         model = Cohere.configure(api_key="k", base_url=server.url).model("embed-v4.0")
