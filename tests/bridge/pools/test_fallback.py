@@ -210,16 +210,16 @@ def test_a_request_that_waited_for_a_target_takes_another_that_is_free_before_it
     refused_at: list[float] = []
 
     def refuses_late(received: Received) -> Answer:
-        time.sleep(0.15)
+        time.sleep(0.4)
         return fails(429, headers={"retry-after": "5"})(received)
 
     def pauses(received: Received) -> Answer:
-        if refused_at and time.monotonic() - refused_at[0] > 0.6:
+        if refused_at and time.monotonic() - refused_at[0] > 1.8:
             return says("from b")(received)
         refused_at.append(time.monotonic())
-        return fails(429, headers={"retry-after-ms": "600"})(received)
+        return fails(429, headers={"retry-after-ms": "1800"})(received)
 
-    a, b = in_turn(fails(429, headers={"retry-after-ms": "300"}), refuses_late), pauses
+    a, b = in_turn(fails(429, headers={"retry-after-ms": "900"}), refuses_late), pauses
     own, settings = {"a": "key = 'k'\nmax_running = 1"}, "[routing]\nretries = 1\n"
     with (
         pooled_gateway(BOTH, settings=settings, own=own, a=a, b=b) as scene,
@@ -250,7 +250,7 @@ def test_all_tries_share_one_deadline() -> None:
     """The second gets what the first has left."""
     slow = lambda _: streamed([600.0, chat_chunk(delta={"content": "late"})])  # noqa: E731
     own = {"a": "key = 'k'\nfirst_event_seconds = 0.1"}
-    settings = "[limits]\ntotal_seconds = 2.0\n[routing]\nretry_timeouts = true\nretries = 9\n"
+    settings = "[limits]\ntotal_seconds = 3.0\n[routing]\nretry_timeouts = true\nretries = 9\n"
     with pooled_gateway(BOTH, settings=settings, own=own, a=slow, b=slow) as scene:
         answer = scene.ask(stream=True)
 

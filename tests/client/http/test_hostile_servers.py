@@ -319,7 +319,7 @@ async def test_idle_connections_are_closed_when_their_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Though no request uses the pool again."""
-    monkeypatch.setattr(engine, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(engine, "IDLE_SECONDS", 1.0)
     with serve(chat_handler) as server:
         async with Client() as client:
             asked = request(model=model_at(server.url), prompt="Hi")
