@@ -135,6 +135,8 @@ def stop_accepting(listener: socket.socket, accepting: threading.Thread) -> None
     A thread that is about to call accept while the listener is closed calls it with a number that
     may be the next server's by then, and takes a connection of that.
     """
+    if listener.fileno() < 0:  # closed before
+        return
     address = listener.getsockname()
     try:
         listener.shutdown(socket.SHUT_RDWR)  # on Linux, what waits for a connection fails
