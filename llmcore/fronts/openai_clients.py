@@ -15,7 +15,7 @@ types of the packages `mistralai` 3.7.0 (`FunctionCall`), `cerebras-cloud-sdk` 1
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from attrs import evolve
@@ -25,11 +25,10 @@ from llmcore.fronts.front import ClientRequest, FailureResponse
 from llmcore.fronts.openai_forms import message_of
 from llmcore.schema.json import JsonObject
 
-_NAMES: Final[Mapping[str, re.Pattern[str]]] = {
-    "mistral": re.compile(r"mistral-client-"),
-    "cerebras": re.compile(r"(Async)?Cerebras/"),
-    "openrouter": re.compile(r"speakeasy-sdk/.* (@openrouter/sdk|openrouter)$"),
-}
+_SDK: Final = re.compile(
+    r"(?P<mistral>mistral-client-)|(?P<cerebras>(?:Async)?Cerebras/)"
+    r"|(?P<openrouter>speakeasy-sdk/.* (?:@openrouter/sdk|openrouter)$)"
+)
 """How the SDKs of providers name themselves: `mistral-client-python/3.7.0`, `Cerebras/Python
 1.91.0`, `speakeasy-sdk/typescript 1.3.19 2.914.0 1.0.0 @openrouter/sdk`."""
 
@@ -63,8 +62,8 @@ def stream_error(error: FrontError, head: JsonObject) -> dict[str, Any]:
 
 def _made_for(request: ClientRequest) -> str | None:
     """Return the provider whose own SDK sent *request*; None for any other client."""
-    agent = request.headers.get("user-agent", "")
-    return next((name for name, pattern in _NAMES.items() if pattern.match(agent)), None)
+    named = _SDK.match(request.headers.get("user-agent", ""))
+    return None if named is None else named.lastgroup
 
 
 def _with_status_as_code(failure: FailureResponse) -> FailureResponse:

@@ -160,17 +160,18 @@ class OwnSeries:
 
     def counter(self, name: str, description: str, *labels: str) -> Labelled[Adds]:
         """Return a counter with labels, for one thread."""
-        return self._labelled("Counter", name, description, labels, _Count)
+        return self._added(_Metric("Counter", self._prefix + name, description, labels, _Count))
 
     def count(self, name: str, description: str) -> Adds:
         """Return a counter without labels, which several threads may add to."""
-        return self._labelled("Counter", name, description, (), _LockedCount).labels()
+        metric = _Metric("Counter", self._prefix + name, description, (), _LockedCount)
+        return self._added(metric).labels()
 
     def gauge(
         self, name: str, description: str, *labels: str, mode: Mode = "livesum"
     ) -> Labelled[Sets]:
         """Return a gauge with labels; a single process needs no *mode*."""
-        return self._labelled("Gauge", name, description, labels, _Level)
+        return self._added(_Metric("Gauge", self._prefix + name, description, labels, _Level))
 
     def level(self, name: str, description: str, *, mode: Mode = "livesum") -> Sets:
         """Return a gauge without labels."""
@@ -178,17 +179,10 @@ class OwnSeries:
 
     def histogram(self, name: str, description: str, label: str) -> Labelled[Observes]:
         """Return a histogram of seconds."""
-        return self._labelled("Histogram", name, description, (label,), _Observed)
+        metric = _Metric("Histogram", self._prefix + name, description, (label,), _Observed)
+        return self._added(metric)
 
-    def _labelled(
-        self,
-        kind: _Kind,
-        name: str,
-        description: str,
-        labels: tuple[str, ...],
-        new: Callable[[], _S],
-    ) -> _Metric[_S]:
-        metric = _Metric(kind, self._prefix + name, description, labels, new)
+    def _added(self, metric: _Metric[_S]) -> _Metric[_S]:
         self._metrics.append(metric)
         return metric
 

@@ -174,7 +174,7 @@ class SqliteResponseStore(ResponseStore):
         return None if row is None else bytes(row[0])
 
     def _keep(self, db: sqlite3.Connection, name: str, value: bytes, ttl_s: float) -> None:
-        """Write a value; StateUnavailableError if there is no room."""
+        """Write a value. Raises StateUnavailableError if there is no room for it."""
         if not db.in_transaction:
             db.execute("begin immediate")
         now = self._clock()
