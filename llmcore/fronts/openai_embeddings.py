@@ -17,7 +17,7 @@ from typing import Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ReadEmbeddings
-from llmcore.fronts.reading import read, read_texts, required
+from llmcore.fronts.reading import read_field, read_texts, required
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, Vector
 from llmcore.schema.errors import InvalidRequestError
@@ -32,11 +32,11 @@ _WITH_USER: Final = ("openai", "azure")
 
 def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
     """Return the request of *body* for *model*; raises FrontError, 400, for an invalid one."""
-    encoding = read(body, "encoding_format", str) or "float"
+    encoding = read_field(body, "encoding_format", str) or "float"
     if encoding not in _FORMATS:
         raise invalid('encoding_format must be "float" or "base64".', "encoding_format")
     diagnostics = Diagnostics()
-    user = read(body, "user", str)
+    user = read_field(body, "user", str)
     options: dict[str, JsonObject] = {}
     if user is not None and model.provider in _WITH_USER:
         options[model.provider] = {"user": user}
@@ -46,7 +46,7 @@ def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
         request = EmbeddingRequest(
             model=model,
             inputs=_texts(body),
-            dimensions=read(body, "dimensions", int),
+            dimensions=read_field(body, "dimensions", int),
             provider_options=options,
         )
     except InvalidRequestError as error:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid
 from llmcore.fronts.front import ListedModel
-from llmcore.fronts.reading import Fields, read
+from llmcore.fronts.reading import Fields, read_field
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import CacheTtl, TokenLogprob
@@ -112,8 +112,8 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
         raise invalid(f"{path}.type must be text, json_object or json_schema.", f"{path}.type")
     where = f"{path}."
     if inner and not beside:
-        form, where = read(form, inner, dict, where) or {}, f"{where}{inner}."
-    schema = read(form, "schema", dict, where)
+        form, where = read_field(form, inner, dict, where) or {}, f"{where}{inner}."
+    schema = read_field(form, "schema", dict, where)
     if schema is None:
         if inner:
             return ResponseFormat.json()
@@ -122,7 +122,7 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
         without_null_keywords(schema),
         name=str_or_none(form.get("name")) or "response",
         description=str_or_none(form.get("description")),
-        strict=read(form, "strict", bool, where),
+        strict=read_field(form, "strict", bool, where),
     )
 
 
@@ -143,12 +143,12 @@ def read_cache(
     body: Fields, *, ttl: CacheTtl | None = None, is_marked: bool = False
 ) -> CachePolicy:
     """Return the cache policy, which is manual where the client has marked a prefix itself."""
-    options = read(body, "prompt_cache_options", dict) or {}
-    retention = read(body, "prompt_cache_retention", str)
+    options = read_field(body, "prompt_cache_options", dict) or {}
+    retention = read_field(body, "prompt_cache_retention", str)
     return CachePolicy(
         mode="manual" if is_marked or options.get("mode") == "explicit" else "auto",
         ttl=ttl,
-        key=read(body, "prompt_cache_key", str),
+        key=read_field(body, "prompt_cache_key", str),
         retention=str_or_none(options.get("ttl")) if retention is None else retention,
     )
 

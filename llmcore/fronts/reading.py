@@ -53,7 +53,7 @@ Fields = Mapping[str, Any]
 # -- fields
 
 
-def read(body: Fields, name: str, kind: type[_T], path: str = "") -> _T | None:
+def read_field(body: Fields, name: str, kind: type[_T], path: str = "") -> _T | None:
     """Return a field of *body*; None if it is missing or null, FrontError for another type.
 
     *path* comes before the name in messages, such as `reasoning.`.
@@ -81,7 +81,7 @@ _WORDS: Final[Mapping[type, str]] = {
 
 def read_objects(body: Fields, name: str, path: str = "") -> list[dict[str, Any]]:
     """Return a list of objects, empty if it is missing; FrontError for a list of anything else."""
-    given = read(body, name, list, path) or []
+    given = read_field(body, name, list, path) or []
     if _DICT.issuperset(map(type, given)):  # nearly always
         return given
     for index, item in enumerate(given):
@@ -96,7 +96,7 @@ _DICT: Final = frozenset({dict})
 
 def read_texts(body: Fields, name: str, path: str = "") -> tuple[str, ...]:
     """Return a list of texts, empty if it is missing; FrontError for a list of anything else."""
-    given = read(body, name, list, path) or []
+    given = read_field(body, name, list, path) or []
     for index, item in enumerate(given):
         if not isinstance(item, str):
             place = f"{path}{name}[{index}]"
@@ -105,12 +105,15 @@ def read_texts(body: Fields, name: str, path: str = "") -> tuple[str, ...]:
 
 
 def read_options(
-    body: Fields, parameters: Mapping[str, str], read: Callable[..., Any] = read, path: str = ""
+    body: Fields,
+    parameters: Mapping[str, str],
+    read: Callable[..., Any] = read_field,
+    path: str = "",
 ) -> dict[str, Any]:
     """Return the options of generation that are in *body*, besides `stop`.
 
     *parameters* are the names of the options in *body*, by those of `GenerationOptions`; *read*
-    reads a field by its name and type, as `read` does.
+    reads a field by its name and type, as `read_field` does.
     """
     return {
         name: read(body, native, _OPTION_TYPES[name], path)
@@ -128,7 +131,7 @@ _OPTION_TYPES: Final[Mapping[str, type]] = {
 
 def required(body: Fields, name: str, kind: type[_T], path: str = "") -> _T:
     """Return a field that must be there; FrontError if it is not."""
-    value = read(body, name, kind, path)
+    value = read_field(body, name, kind, path)
     if value is None:
         place = f"{path}{name}"
         raise invalid(f"{place}: Field required", place, "missing_field")
@@ -415,7 +418,7 @@ def with_mark(
     if ttl is None:
         return part
     part = cached(part, ttl=ttl)
-    lifetime = read(
+    lifetime = read_field(
         object_or_empty(native.get(OPENAI_BREAKPOINT)),
         "ttl",
         str,

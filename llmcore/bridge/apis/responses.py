@@ -25,8 +25,7 @@ from llmcore.fronts.front import ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
-from llmcore.fronts.openai_responses.request import ReadResponsesRequest
-from llmcore.fronts.openai_responses.request import read as read_with_stored
+from llmcore.fronts.openai_responses.request import ReadResponsesRequest, read_request
 from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.fronts.openai_responses.state import (
     NOTHING_STORED,
@@ -273,7 +272,7 @@ class Responses(Generation[ReadResponsesRequest]):
         stored = await self._stored_context(call.body, call.caller, known, large=large)
         if stored.previous is not None:
             large = large or holds_much(call.body, stored.previous.messages)
-        read = partial(read_with_stored, stored=stored)
+        read = partial(read_request, stored=stored)
         return await self.read(call.request, chosen, read, large=large)
 
     async def _stored_context(

@@ -18,7 +18,7 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.reading import Fields, cache_ttl_of, read
+from llmcore.fronts.reading import Fields, cache_ttl_of, read_field
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.protocols.anthropic_messages.names import COMPACTION, PROTOCOL_ID, Block
 from llmcore.schema.content import cached
@@ -32,10 +32,10 @@ from llmcore.schema.messages import Message
 
 def summary_instruction(body: Fields) -> str | None:
     """Return the words that ask for the summary which *body* is for; None for other requests."""
-    wanted = read(body, COMPACTION, dict)
+    wanted = read_field(body, COMPACTION, dict)
     if wanted is None:
         return None
-    own = read(wanted, "instructions", str, f"{COMPACTION}.") or ""
+    own = read_field(wanted, "instructions", str, f"{COMPACTION}.") or ""
     return own if own.strip() else INSTRUCTION
 
 

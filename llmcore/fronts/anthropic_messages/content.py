@@ -19,7 +19,7 @@ from llmcore.fronts.reading import (
     cache_ttl_of,
     decoded,
     own_file,
-    read,
+    read_field,
     read_objects,
     remote,
     report_unknown,
@@ -139,8 +139,8 @@ class ContentReader:
         source = required(block, "source", dict, f"{path}.")
         where = f"{path}.source"
         about: dict[str, Any] = {
-            "title": read(block, "title", str, f"{path}."),
-            "context": read(block, "context", str, f"{path}."),
+            "title": read_field(block, "title", str, f"{path}."),
+            "context": read_field(block, "context", str, f"{path}."),
             "citations": object_or_empty(block.get("citations")).get("enabled") is True,
         }
         match source.get("type"):
@@ -166,7 +166,7 @@ class ContentReader:
                 data = required(source, "data", str, f"{path}.")
                 return {
                     "data": decoded(data, f"{path}.data"),
-                    "media_type": read(source, "media_type", str, f"{path}."),
+                    "media_type": read_field(source, "media_type", str, f"{path}."),
                 }
             case "url":
                 return {"url": remote(required(source, "url", str, f"{path}."), f"{path}.url")}

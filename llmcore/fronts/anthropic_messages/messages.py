@@ -35,7 +35,7 @@ from llmcore.fronts.reading import (
     function_call,
     marked_at_end,
     message_of,
-    read,
+    read_field,
     report_unknown,
     required,
     text_message,
@@ -164,7 +164,7 @@ class TurnReader:
         self._content.check_fields(block, path)
         call_id = required(block, "tool_use_id", str, f"{path}.")
         output, name = self._content.read_output(block, path), self._names.get(call_id)
-        failed = read(block, "is_error", bool, f"{path}.") is True
+        failed = read_field(block, "is_error", bool, f"{path}.") is True
         part = (
             text_result(call_id, output, name)
             if isinstance(output, str) and not failed
@@ -222,7 +222,7 @@ class TurnReader:
     def _thinking(self, block: Block, path: str) -> None:
         self._content.check_fields(block, path)
         name = "signature" if block["type"] == "thinking" else "data"
-        carried = read(block, name, str, f"{path}.")
+        carried = read_field(block, name, str, f"{path}.")
         if (sealed := seal_in(carried)) is not None:
             if self._is_partial:
                 self._partial.append((sealed, f"{path}.{name}"))
@@ -253,7 +253,7 @@ class TurnReader:
         self._answered.add_call(call_id)
         known = ("caller", "toolset_name")
         kept = {key: block[key] for key in known if block.get(key) is not None}
-        arguments = read(block, "input", dict, f"{path}.") or {}
+        arguments = read_field(block, "input", dict, f"{path}.") or {}
         part = (
             ToolCallPart(call_id, name, arguments, provider_metadata={METADATA_KEY: kept})
             if kept

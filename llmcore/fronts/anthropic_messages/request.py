@@ -26,7 +26,7 @@ from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, 
 from llmcore.fronts.reading import (
     Fields,
     hides_reasoning,
-    read,
+    read_field,
     read_objects,
     read_texts,
     report_lost,
@@ -66,14 +66,14 @@ _STREAMS: Final = re.compile(r"(?:-with-response-stream|:streamRawPredict)/*$")
 def routing_of(request: ClientRequest) -> Routing:
     """Return the model and whether to stream. Raises FrontError without a model."""
     named = _IN_PATH.search(request.path)
-    model = read(request.body, "model", str) or (named["model"] if named else "")
+    model = read_field(request.body, "model", str) or (named["model"] if named else "")
     if not model.strip():
         raise invalid("model: Field required", "model", "missing_field")
     return Routing(model=model.removesuffix(_LONG_CONTEXT), streaming=_streams(request))
 
 
 def _streams(request: ClientRequest) -> bool:
-    stated = read(request.body, "stream", bool)
+    stated = read_field(request.body, "stream", bool)
     return stated is True or _STREAMS.search(request.path) is not None
 
 
@@ -159,7 +159,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
 
 def _check_thread(body: Fields, upstream: Upstream) -> None:
     """Raise FrontError, 404, for a request that goes on from what only Anthropic keeps."""
-    read(body, "thread", dict)
+    read_field(body, "thread", dict)
     if loses_thread(body, upstream):
         raise FrontError(
             status=404,
@@ -192,17 +192,17 @@ def _about_missing(offer: MessagesOffer, diagnostics: Diagnostics) -> tuple[Text
 
 
 def _generation(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> GenerationOptions:
-    limit = read(body, "max_tokens", int)
+    limit = read_field(body, "max_tokens", int)
     if limit == 0 and upstream.protocol_id != PROTOCOL_ID:
         limit = 1
         diagnostics.at("max_tokens").changed(
             "parameter-out-of-range", "the upstream answers at least one"
         )
-    tier = read(body, "service_tier", str)
+    tier = read_field(body, "service_tier", str)
     return GenerationOptions(
-        temperature=read(body, "temperature", float),
-        top_p=read(body, "top_p", float),
-        top_k=read(body, "top_k", int),
+        temperature=read_field(body, "temperature", float),
+        top_p=read_field(body, "top_p", float),
+        top_k=read_field(body, "top_k", int),
         max_tokens=limit,
         stop=read_texts(body, "stop_sequences"),
         service_tier=_TIERS.get(tier, tier) if tier else None,
@@ -211,11 +211,11 @@ def _generation(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> G
 
 def _format(body: Fields) -> ResponseFormat | None:
     """Return the response format: `output_config.format`, or the older `output_format`."""
-    config = read(body, "output_config", dict) or {}
+    config = read_field(body, "output_config", dict) or {}
     path = "output_config.format"
-    form = read(config, "format", dict, "output_config.")
+    form = read_field(config, "format", dict, "output_config.")
     if form is None:
-        path, form = "output_format", read(body, "output_format", dict)
+        path, form = "output_format", read_field(body, "output_format", dict)
     if form is None:
         return None
     if form.get("type") != "json_schema":
@@ -238,11 +238,13 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     Models that take a budget, those before Claude Opus 4.7, show their thinking unless `display` is
     `omitted`: https://platform.claude.com/docs/en/build-with-claude/thinking, read November 2026.
     """
-    thinking = read(body, "thinking", dict)
-    effort = read(read(body, "output_config", dict) or {}, "effort", str, "output_config.")
+    thinking = read_field(body, "thinking", dict)
+    effort = read_field(
+        read_field(body, "output_config", dict) or {}, "effort", str, "output_config."
+    )
     if thinking is None:
         return None if effort is None else ReasoningOptions(effort=effort)
-    summary = _DISPLAYS.get(read(thinking, "display", str, "thinking."))
+    summary = _DISPLAYS.get(read_field(thinking, "display", str, "thinking."))
     match required(thinking, "type", str, "thinking."):
         case "disabled":
             return ReasoningOptions(effort="none")
@@ -251,7 +253,7 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
                 summary = "auto"
             return ReasoningOptions(
                 effort=effort,
-                budget_tokens=read(thinking, "budget_tokens", int, "thinking."),
+                budget_tokens=read_field(thinking, "budget_tokens", int, "thinking."),
                 summary=summary,
             )
         case _:  # adaptive, or newer than this
@@ -260,7 +262,7 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
 
 def _cache(request: ClientRequest, upstream: Upstream) -> CachePolicy:
     """Return the cache policy: the client's own marks only, unless it asks for automatic ones."""
-    whole = read(request.body, "cache_control", dict)
+    whole = read_field(request.body, "cache_control", dict)
     if upstream.protocol_id in (CHAT, RESPONSES):
         return CachePolicy(key=_session(request))
     if whole is None or upstream.protocol_id == PROTOCOL_ID:
@@ -283,7 +285,7 @@ def _session(request: ClientRequest) -> str | None:
 
 
 def _metadata(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Mapping[str, str]:
-    user = read(read(body, "metadata", dict) or {}, "user_id", str, "metadata.")
+    user = read_field(read_field(body, "metadata", dict) or {}, "user_id", str, "metadata.")
     if user is None:
         return {}
     if upstream.protocol_id == PROTOCOL_ID:

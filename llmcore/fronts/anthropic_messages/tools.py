@@ -25,7 +25,7 @@ from llmcore.fronts.reading import (
     cache_ttl_of,
     check_tool_count,
     function_tool,
-    read,
+    read_field,
     read_objects,
     read_texts,
     report_unknown,
@@ -164,7 +164,7 @@ class _ToolReader:
 
     def tool(self, native: Fields, path: str) -> ToolSpec | None:
         """Return a tool for the upstream; None if it is left out."""
-        type_ = read(native, "type", str, f"{path}.") or "custom"
+        type_ = read_field(native, "type", str, f"{path}.") or "custom"
         kind = _hosted_kind(type_)
         if native.get(_CALLERS) not in (None, [], _DIRECT) and not self.native:
             why = "the upstream's tools are called by the model itself"
@@ -198,8 +198,8 @@ class _ToolReader:
         tool = function_tool(
             name,
             str_or_none(native.get("description")) or "",
-            read(native, "input_schema", dict, f"{path}.") or {},
-            strict=read(native, "strict", bool, f"{path}."),
+            read_field(native, "input_schema", dict, f"{path}.") or {},
+            strict=read_field(native, "strict", bool, f"{path}."),
             cache=cache_ttl_of(native),
         )
         if not extras:
@@ -240,13 +240,15 @@ class _ToolReader:
         match kind:
             case "web_search":
                 return HostedTool.web_search(
-                    max_uses=read(native, "max_uses", int, f"{path}."),
+                    max_uses=read_field(native, "max_uses", int, f"{path}."),
                     allowed_domains=read_texts(native, "allowed_domains", f"{path}."),
                     blocked_domains=read_texts(native, "blocked_domains", f"{path}."),
                     user_location=_location(native, path),
                 )
             case "web_fetch":
-                return HostedTool.web_fetch(max_uses=read(native, "max_uses", int, f"{path}."))
+                return HostedTool.web_fetch(
+                    max_uses=read_field(native, "max_uses", int, f"{path}.")
+                )
             case "code_execution":
                 return HostedTool.code_execution()
             case "mcp":
@@ -287,7 +289,7 @@ def _hosted_kind(type_: str) -> HostedToolKind | None:
 
 
 def _location(native: Fields, path: str) -> Mapping[str, Any] | None:
-    given = read(native, "user_location", dict, f"{path}.") or {}
+    given = read_field(native, "user_location", dict, f"{path}.") or {}
     return {name: value for name, value in given.items() if value and name != "type"} or None
 
 
@@ -304,7 +306,7 @@ def _read_choice(
     diagnostics: Diagnostics,
 ) -> tuple[ToolChoice | None, bool | None]:
     """Return the choice, and whether calls may come in parallel."""
-    native = read(body, "tool_choice", dict)
+    native = read_field(body, "tool_choice", dict)
     if native is None:
         return None, None
     given = required(native, "type", str, "tool_choice.")
@@ -312,7 +314,7 @@ def _read_choice(
         raise invalid(
             f"tool_choice.type is {given[:40]!r}, not {', '.join(_MODES)}.", "tool_choice.type"
         )
-    serial = read(native, "disable_parallel_tool_use", bool, "tool_choice.")
+    serial = read_field(native, "disable_parallel_tool_use", bool, "tool_choice.")
     parallel = False if serial else None
     name = str_or_none(native.get("name")) if given == "tool" else None
     if given == "tool" and name is None:

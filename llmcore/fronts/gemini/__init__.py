@@ -22,7 +22,7 @@ from llmcore.fronts.gemini.models import (
     models,
     token_count,
 )
-from llmcore.fronts.gemini.request import ReadGeminiRequest, read, routing_of
+from llmcore.fronts.gemini.request import ReadGeminiRequest, read_request, routing_of
 from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.protocols.gemini.names import PROTOCOL_ID
 
@@ -30,7 +30,7 @@ front: Final[Front[ReadGeminiRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="gen",
     routing=routing_of,
-    read=read,
+    read=read_request,
     no_request=ReadGeminiRequest(),
     writer=GeminiWriter,
     encoding=encoding,

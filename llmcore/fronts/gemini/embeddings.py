@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ReadEmbeddings
 from llmcore.fronts.gemini.content import camel_keys, enum_name
-from llmcore.fronts.reading import read, read_objects, report_lost, report_unknown, required
+from llmcore.fronts.reading import read_field, read_objects, report_lost, report_unknown, required
 from llmcore.protocols.embeddings import TASK_TYPES
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType
@@ -69,8 +69,8 @@ def read_embeddings_request(body: JsonObject, method: str, model: Model) -> Read
     entries = _entries(camel_keys(body), method, diagnostics)
     path = entries[0][0] if entries else ""
     settings = _settings(entries, diagnostics)
-    dimensions = read(settings, "outputDimensionality", int, path)
-    input_type = _INPUT_TYPES.get(read(settings, "taskType", str, path))
+    dimensions = read_field(settings, "outputDimensionality", int, path)
+    input_type = _INPUT_TYPES.get(read_field(settings, "taskType", str, path))
     known = {"outputDimensionality"} | ({"taskType"} if input_type else set())
     if settings.get("taskType") == _TASKS[0]:
         known.add("taskType")

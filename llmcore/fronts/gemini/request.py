@@ -23,8 +23,7 @@ from llmcore.fronts.gemini.content import camel_keys, enum_name
 from llmcore.fronts.gemini.embeddings import EMBEDDING_METHODS
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
-from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_options, read_texts, report_unknown, with_effort
+from llmcore.fronts.reading import read_field, read_options, read_texts, report_unknown, with_effort
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
@@ -105,7 +104,7 @@ class ReadGeminiRequest(ReadRequest):
 
 
 @checked_read
-def read(client_request: ClientRequest, upstream: Upstream) -> ReadGeminiRequest:
+def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadGeminiRequest:
     """Return *client_request* as a request to *upstream*."""
     diagnostics = Diagnostics()
     body = _unwrapped(camel_keys(client_request.body))

@@ -18,7 +18,7 @@ from attrs import evolve, field
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys, enum_name
-from llmcore.fronts.reading import check_tool_count, read, report_unknown, rooted
+from llmcore.fronts.reading import check_tool_count, read_field, report_unknown, rooted
 from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID
 from llmcore.protocols.tools import shown
@@ -47,7 +47,7 @@ def read_tools(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics)
 
     FrontError for an invalid tool, and for one that the policy refuses.
     """
-    config = camel_keys(read(body, "toolConfig", dict))
+    config = camel_keys(read_field(body, "toolConfig", dict))
     _report_config(config, native=upstream.protocol_id == PROTOCOL_ID, diagnostics=diagnostics)
     collector = _ToolCollector(upstream, config, diagnostics)
     given = body.get("tools")
@@ -72,8 +72,8 @@ _SHOWS_PARTS: Final = "includeServerSideToolInvocations"
 
 def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnostics) -> None:
     """Report the fields of `toolConfig` that the upstream does not have."""
-    read = {"functionCallingConfig", _SHOWS_PARTS}
-    report_unknown(config, frozenset(read | {"retrievalConfig"}), diagnostics, "toolConfig")
+    known = frozenset({"functionCallingConfig", "retrievalConfig", _SHOWS_PARTS})
+    report_unknown(config, known, diagnostics, "toolConfig")
     calling = camel_keys(config.get("functionCallingConfig"))
     path = "toolConfig.functionCallingConfig"
     report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), diagnostics, path)
@@ -154,10 +154,10 @@ class _ToolCollector:
         its place, has no `dynamicRetrievalConfig`:
         https://ai.google.dev/gemini-api/docs/google-search, read November 2026.
         """
-        read = _OPTIONS.get(kind)
-        if read is None:
+        read_options = _OPTIONS.get(kind)
+        if read_options is None:
             return HostedTool.raw(METADATA_KEY, {name: value})  # type: ignore[dict-item]
-        options = read(camel_keys(value))
+        options = read_options(camel_keys(value))
         if options.pop(_DYNAMIC, None) is not None:
             why = "googleSearch has none: the model decides when to search"
             self._diagnostics.at(f"{path}.{_DYNAMIC}").unsupported(why)

@@ -17,7 +17,7 @@ from typing import Final
 from llmcore.fronts.front import Front
 from llmcore.fronts.openai_chat.chunks import encoding
 from llmcore.fronts.openai_chat.grammar import ChunkChecker
-from llmcore.fronts.openai_chat.request import ReadChatRequest, read, routing_of
+from llmcore.fronts.openai_chat.request import ReadChatRequest, read_request, routing_of
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.fronts.openai_chat.tools import has_native_tools
 from llmcore.fronts.openai_clients import can_relay, error_change
@@ -28,7 +28,7 @@ front: Final[Front[ReadChatRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="chatcmpl",
     routing=routing_of,
-    read=read,
+    read=read_request,
     no_request=ReadChatRequest(),
     writer=ChatWriter,
     encoding=encoding,

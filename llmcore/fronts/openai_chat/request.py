@@ -42,12 +42,12 @@ from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
     hides_reasoning,
+    read_field,
     read_options,
     read_texts,
     report_lost,
     report_unknown_inside,
 )
-from llmcore.fronts.reading import read as field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PARAMETERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -95,14 +95,14 @@ def routing_of(request: ClientRequest) -> Routing:
     model = match.group(1) if match else str_or_none(request.body.get("model"))
     if not model:
         raise invalid("model must name a model.", "model", "missing_required_parameter")
-    return Routing(model=model, streaming=field(request.body, "stream", bool) or False)
+    return Routing(model=model, streaming=read_field(request.body, "stream", bool) or False)
 
 
 # -- the request
 
 
 @checked_read
-def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
+def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
     """Return *client_request* as a request to the upstream."""
     if is_responses_request(client_request.body):
         return _read_responses(client_request, upstream)
@@ -120,7 +120,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream.protocol_id),
         response_format=read_format(
-            field(body, "response_format", dict), "response_format", inner="json_schema"
+            read_field(body, "response_format", dict), "response_format", inner="json_schema"
         ),
         reasoning=_reasoning(body, upstream),
         cache=read_cache(body, ttl=cache_ttl_of(body), is_marked=_has_anthropic_marks(body)),
@@ -161,14 +161,14 @@ def asks_openrouter_for_usage(body: Mapping[str, object]) -> bool:
 def _as_read(
     body: Fields, request: LLMRequest, upstream: Upstream, diagnostics: Diagnostics, **more: Any
 ) -> ReadChatRequest:
-    options = field(body, "stream_options", dict) or {}
-    included = field(options, "include_usage", bool, "stream_options.") or False
+    options = read_field(body, "stream_options", dict) or {}
+    included = read_field(options, "include_usage", bool, "stream_options.") or False
     messages = with_kept_state(request.messages, upstream, diagnostics)
     if messages is not request.messages:
         request = changed(request, messages=messages)
     return ReadChatRequest(
         request=request,
-        streaming=field(body, "stream", bool) or False,
+        streaming=read_field(body, "stream", bool) or False,
         diagnostics=tuple(diagnostics.entries),
         includes_usage=included or asks_openrouter_for_usage(body),
         shows_logprobs=bool(request.generation.logprobs),
@@ -186,7 +186,7 @@ def _refuse(body: Fields, upstream: Upstream) -> None:
             "n must be 1: one response is given for each request. Send the request several times."
         )
         raise invalid(only_one if most == 1 else several, "n", "unsupported_value")
-    modalities = field(body, "modalities", list) or ["text"]
+    modalities = read_field(body, "modalities", list) or ["text"]
     if upstream.protocol_id not in (None, PROTOCOL_ID) and modalities != ["text"]:
         raise invalid(
             "The upstream answers with text alone: leave modalities and audio out.",
@@ -196,7 +196,7 @@ def _refuse(body: Fields, upstream: Upstream) -> None:
 
 
 def _choices(body: Fields) -> int:
-    choices = field(body, "n", int)
+    choices = read_field(body, "n", int)
     return 1 if choices is None else choices
 
 
@@ -207,11 +207,11 @@ def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
     stop = body.get("stop")
     options = read_options(body, PARAMETERS)
     if options.get("max_tokens") is None:
-        options["max_tokens"] = field(body, "max_tokens", int)
+        options["max_tokens"] = read_field(body, "max_tokens", int)
     return GenerationOptions(
         **options,
         stop=(stop,) if isinstance(stop, str) else read_texts(body, "stop"),
-        service_tier=None if protocol_id == PROTOCOL_ID else field(body, "service_tier", str),
+        service_tier=None if protocol_id == PROTOCOL_ID else read_field(body, "service_tier", str),
     )
 
 
@@ -230,9 +230,9 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     """
     if _OF_REASONING.isdisjoint(body):
         return None
-    reasoning = field(body, "reasoning", dict) or {}
-    effort = field(body, "reasoning_effort", str)
-    effort = field(reasoning, "effort", str, "reasoning.") if effort is None else effort
+    reasoning = read_field(body, "reasoning", dict) or {}
+    effort = read_field(body, "reasoning_effort", str)
+    effort = read_field(reasoning, "effort", str, "reasoning.") if effort is None else effort
     budget = _thinking_budget(body, reasoning)
     summary: Any = reasoning.get("summary")
     if reasoning.get("exclude") is True or body.get("include_reasoning") is False:
@@ -253,7 +253,7 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
 
 def _thinking_budget(body: Fields, reasoning: Fields) -> int | None:
     """Return the tokens of thinking: OpenRouter's field, else Anthropic's, else Qwen's."""
-    budget = field(reasoning, "max_tokens", int, "reasoning.")
+    budget = read_field(reasoning, "max_tokens", int, "reasoning.")
     if budget is not None:
         return budget
     stated = int_or_none(object_or_empty(body.get("thinking")).get("budget_tokens"))
@@ -284,7 +284,7 @@ def _has_anthropic_marks(body: Fields) -> bool:
 
 
 def _metadata(body: Fields, diagnostics: Diagnostics) -> Mapping[str, str]:
-    given = field(body, "metadata", dict)
+    given = read_field(body, "metadata", dict)
     if not given:
         return {}
     lost = [name for name, value in given.items() if not isinstance(value, str)]
@@ -346,7 +346,7 @@ def _provider_options(
             options.pop("web_search_options", None)
     else:
         given = {name: value for name, value in given.items() if name not in _SWITCHES}
-        has_user = "user_id" in (field(body, "metadata", dict) or {})
+        has_user = "user_id" in (read_field(body, "metadata", dict) or {})
         options = _translated(given, protocol_id, diagnostics, has_user=has_user)
     if not options:
         return {}

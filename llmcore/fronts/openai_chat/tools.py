@@ -24,7 +24,7 @@ from llmcore.fronts.reading import (
     cache_ttl_of,
     check_tool_count,
     function_tool,
-    read,
+    read_field,
     read_objects,
     report_lost,
     required,
@@ -68,10 +68,10 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
         offered, wanted, native_choice = _read_allowed(choice, tools, upstream, diagnostics)
     else:
         offered, wanted = tools, _chosen(choice, tools)
-    searching = _web_search(read(body, _PATH, dict), upstream, diagnostics)
+    searching = _web_search(read_field(body, _PATH, dict), upstream, diagnostics)
     if isinstance(searching, ToolDefinition) and searching.name in map(_name_of, offered):
         searching = None  # the client has such a function itself
-    parallel = False if legacy else read(body, "parallel_tool_calls", bool)
+    parallel = False if legacy else read_field(body, "parallel_tool_calls", bool)
     return Offer(
         tools=(*offered, *([searching] if searching else [])),
         choice=wanted,
@@ -136,7 +136,7 @@ def _function(native: Fields, path: str) -> ToolDefinition:
     return function_tool(
         required(function, "name", str, f"{path}.function."),
         str_or_none(function.get("description")) or "",
-        read(function, "parameters", dict, f"{path}.function."),
+        read_field(function, "parameters", dict, f"{path}.function."),
         strict=strict if isinstance(strict, bool) else None,
         cache=cache_ttl_of(native) or cache_ttl_of(function),
     )

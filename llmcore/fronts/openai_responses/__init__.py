@@ -6,8 +6,8 @@
   content), `response` (its begin and end)
 - `errors`: of references, and of responses; `grammar`: what every stream must obey
 
-A server that keeps responses reads with `request.read` and a `StoredContext`, and stores the
-`record` of each `ResponsesWriter`.
+A server that keeps responses reads with `request.read_request` and a `StoredContext`, and stores
+the `record` of each `ResponsesWriter`.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.request import (
     NO_REQUEST,
     ReadResponsesRequest,
-    read,
+    read_request,
     routing_of,
     token_count,
 )
@@ -34,7 +34,7 @@ front: Final[Front[ReadResponsesRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="resp",
     routing=routing_of,
-    read=read,
+    read=read_request,
     no_request=NO_REQUEST,
     writer=ResponsesWriter,
     encoding=lambda _asked: _ENCODING,

@@ -18,7 +18,7 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
-from llmcore.fronts.reading import decoded, read, remote, report_unknown, text_part, with_mark
+from llmcore.fronts.reading import decoded, read_field, remote, report_unknown, text_part, with_mark
 from llmcore.protocols.media import is_text_type, media_type_of
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
@@ -120,7 +120,7 @@ def _shown_file(
     A text file stays a file for the same API, which reads tables and code in ways of its own:
     https://developers.openai.com/api/docs/guides/file-inputs, read November 2026.
     """
-    detail = read(native, "detail", str, f"{diagnostics.path}.")
+    detail = read_field(native, "detail", str, f"{diagnostics.path}.")
     detail = None if detail == "auto" else detail
     if protocol_id == PROTOCOL_ID:
         is_text = "file_data" in native and is_text_type(media_type_of(part) or "")

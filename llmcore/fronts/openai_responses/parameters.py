@@ -14,8 +14,8 @@ from typing import Any, Final
 from llmcore.fronts import openai_forms
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE
-from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.reading import (
+    read_field,
     read_options,
     read_texts,
     report_lost,

@@ -39,7 +39,7 @@ from llmcore.fronts.openai_responses.tools import (
     keeps_native,
     read_tool_choice,
 )
-from llmcore.fronts.reading import read as read_field
+from llmcore.fronts.reading import read_field
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.content import TextPart
@@ -99,7 +99,7 @@ def routing_of(request: ClientRequest) -> Routing:
 
 
 @checked_read
-def read(
+def read_request(
     request: ClientRequest, upstream: Upstream, stored: StoredContext = NOTHING_STORED
 ) -> ReadResponsesRequest:
     """Return *request* as a request to the upstream.

@@ -7,7 +7,7 @@ from llmcore.fronts.encoding import named_event
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import grammar
-from llmcore.fronts.openai_responses.request import ReadResponsesRequest, read
+from llmcore.fronts.openai_responses.request import ReadResponsesRequest, read_request
 from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.fronts.openai_responses.state import StoredContext, StoredConversation
 from llmcore.fronts.policy import TranslationPolicy
@@ -36,7 +36,7 @@ def translated(
     sealer: Sealer = SEALER,
 ) -> ReadResponsesRequest:
     """Return what *body* asks for; the test fails if it is refused."""
-    result = read(
+    result = read_request(
         ClientRequest(body={"model": "client-model", **body}),
         upstream_of(protocol_id, policy, sealer),
         StoredContext(previous=previous, find_item=(items or {}).get),
@@ -58,7 +58,7 @@ def upstream_of(
 
 def refused(body: Mapping[str, Any], **options: Any) -> FrontError:
     """Return why *body* is refused."""
-    result = read(
+    result = read_request(
         ClientRequest(body={"model": "client-model", **body}),
         upstream_of(options.pop("protocol_id", "openai-chat"), options.pop("policy", None)),
         StoredContext(previous=options.pop("previous", None)),

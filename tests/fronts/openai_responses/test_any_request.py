@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.fronts.front import ClientRequest
-from llmcore.fronts.openai_responses.request import read
+from llmcore.fronts.openai_responses.request import read_request
 from llmcore.fronts.openai_responses.state import required_references
 from llmcore.fronts.policy import HostedToolPolicy, TranslationPolicy
 from llmcore.schema import json
@@ -194,7 +194,7 @@ def test_odd_values_in_any_place_are_understood_or_refused(
 def check(body: Any, protocol_id: str, policy: TranslationPolicy) -> None:
     try:
         required_references(body)
-        result = read(ClientRequest(body=body), upstream_of(protocol_id, policy))
+        result = read_request(ClientRequest(body=body), upstream_of(protocol_id, policy))
     except Exception as error:
         raise AssertionError(f"{body} breaks the translation") from error
     if not isinstance(result, Success):
@@ -205,7 +205,7 @@ def check(body: Any, protocol_id: str, policy: TranslationPolicy) -> None:
 def test_any_body_is_understood_or_refused(body: dict[str, Any], protocol_id: str | None) -> None:
     """Never an exception, whatever stands where."""
     required_references(body)
-    result = read(ClientRequest(body=body), upstream_of(protocol_id))
+    result = read_request(ClientRequest(body=body), upstream_of(protocol_id))
 
     if isinstance(result, Success):
         made = result.unwrap()

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.fronts.front import ClientRequest
-from llmcore.fronts.openai_responses.request import read
+from llmcore.fronts.openai_responses.request import read_request
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.content import ProviderPart
 from llmcore.schema.tools import ToolChoice
@@ -165,7 +165,7 @@ def test_other_servers_of_the_api_are_asked_for_a_summary(
     """They do not know the trigger, and would respond to the conversation."""
     upstream = evolve(upstream_of(protocol_id), provider=provider)
     body: Any = {"model": "client-model", "input": [*SAID, TRIGGER]}
-    made = read(ClientRequest(body=body), upstream).unwrap()
+    made = read_request(ClientRequest(body=body), upstream).unwrap()
 
     assert made.compacts == asks
     assert ("summary" in made.messages[-1].text) == asks

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from llmcore.client.client import Client
 from llmcore.fronts.front import ClientRequest
-from llmcore.fronts.openai_responses.request import read
+from llmcore.fronts.openai_responses.request import read_request
 from llmcore.fronts.openai_responses.state import StoredConversation, required_references
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolEntry
@@ -589,7 +589,7 @@ def test_allowed_tools_are_a_filter_where_the_upstream_only_imitates_the_api() -
     choice = {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION]}
     body: Any = {"model": "client-model", "input": "x", "tools": tools, "tool_choice": choice}
     upstream = evolve(upstream_of("openai-responses"), native_tools=False)
-    made = read(ClientRequest(body=body), upstream).unwrap()
+    made = read_request(ClientRequest(body=body), upstream).unwrap()
 
     assert names(made) == ["f"]
     assert codes(made) == ["tools-narrowed"]
