@@ -28,6 +28,7 @@ from typing import Any
 from attrs import evolve, field
 
 from llmcore.protocols import PROTOCOL_IDS
+from llmcore.protocols.failures.limits import SEARCHED_CHARS
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
@@ -68,12 +69,11 @@ class ErrorFacts:
 
         It ends where the message repeats a value of the request, which may be about anything.
         """
-        text = self.message[:_SEARCHED]
+        text = self.message[:SEARCHED_CHARS]
         repeated = _REPEATED_VALUE.search(text)
         return text[: repeated.start()] if repeated else text
 
 
-_SEARCHED = 10_000
 _REPEATED_VALUE = re.compile(
     r"""['"]input['"]: |\binput_value="""  # pydantic, also as vLLM and FastAPI print its errors
     r"""|\bInvalid value[^'\n]{0,80} at '[^'\n]{0,300}' \([^)\n]{0,300}\), """  # Google

@@ -30,6 +30,7 @@ from attrs import evolve
 
 from llmcore.protocols.failures.error_body import ErrorFacts, folded, read_error
 from llmcore.protocols.failures.limits import (
+    SEARCHED_CHARS,
     is_context_overflow,
     lowered,
     rate_limit_from,
@@ -432,9 +433,6 @@ def _text_message(text: str, status: int | None) -> str:
 
 # -- fields that a server rejects by name
 
-_SEARCHED: Final = 10_000
-"""Characters of an error body that are searched for a name."""
-
 
 def rejected_field(error: LLMError, body: JsonObject, optional: Iterable[str]) -> str | None:
     """Return which of the *optional* fields of *body* the server rejects; None for another error.
@@ -444,7 +442,7 @@ def rejected_field(error: LLMError, body: JsonObject, optional: Iterable[str]) -
     """
     if not isinstance(error, InvalidRequestError):
         return None
-    text = f"{error.message} {error.error_code or ''} {text_or_json(error.raw)[:_SEARCHED]}"
+    text = f"{error.message} {error.error_code or ''} {text_or_json(error.raw)[:SEARCHED_CHARS]}"
     for name in optional:
         words = re.escape(name).replace("_", "[_ ]")
         if name in body and re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE):

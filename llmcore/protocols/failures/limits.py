@@ -70,7 +70,7 @@ def _stated_waits(
     date, until = _http_date(names.get("date", "")), _http_date(names.get("retry-after", ""))
     yield (until - date).total_seconds() if date and until else None
     yield from _retry_delays(body)
-    for match in re.finditer(_TRY_AGAIN, message[:_SCANNED], re.ASCII | re.IGNORECASE):
+    for match in re.finditer(_TRY_AGAIN, message[:SEARCHED_CHARS], re.ASCII | re.IGNORECASE):
         yield duration_s(match["wait"])
     yield _exhausted_wait(names)
 
@@ -118,7 +118,7 @@ def _waits_in(holder: JsonValue) -> Iterator[float | None]:
 
 # -- durations and dates
 
-_SCANNED = 10_000
+SEARCHED_CHARS = 10_000
 """How many characters of a message are searched: some servers echo the whole prompt in it."""
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]*)?", re.ASCII)
 _PART = (
@@ -432,20 +432,20 @@ def is_context_overflow(message: str, codes: Collection[str]) -> bool:
         return True
     if not _OTHER_CODES.isdisjoint(codes):
         return False
-    text = message[:_SCANNED]
+    text = message[:SEARCHED_CHARS]
     return bool(_OVERFLOW.search(text)) and not _PER_TIME.search(text)
 
 
 def token_counts(message: str) -> tuple[int | None, int | None]:
     """Return the limit and the actual number of tokens in *message*, each None if missing."""
-    text = message[:_SCANNED]
+    text = message[:SEARCHED_CHARS]
     parts = input_and_output(text)
     return _first(_LIMIT, text), sum(parts) if parts else _first(_ACTUAL, text)
 
 
 def input_and_output(message: str) -> tuple[int, int] | None:
     """Return the tokens of the input and of the allowed output, if *message* has both."""
-    match = _match(_PARTS, message[:_SCANNED])
+    match = _match(_PARTS, message[:SEARCHED_CHARS])
     if match is None:
         return None
     counts = {name: int(count) for name, count in match.groupdict().items()}

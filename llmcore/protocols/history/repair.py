@@ -367,8 +367,8 @@ def is_question(messages: Sequence[Message]) -> bool:
     return all(type(part) is TextPart and part.text[:1].strip() for part in messages[0].content)
 
 
-def _is_right(messages: Sequence[Message], policy: HistoryPolicy) -> bool:
-    """Return whether there is nothing to repair in *messages*, without a look at what could be."""
+def _needs_no_repair(messages: Sequence[Message], policy: HistoryPolicy) -> bool:
+    """Return whether *messages* certainly are as the target takes them, as nearly all are."""
     if not messages or (policy.starts_with_user and messages[0].role != "user"):
         return False
     for message in messages:
@@ -390,9 +390,9 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     message and in call order; every call id is unique and legal. InvalidRequestError for
     two results of one call: only the caller can decide which one is right.
     """
-    if is_question(messages):
+    if is_question(messages):  # a test that costs less
         return Repaired(messages=tuple(messages), paths=("messages[0]",))
-    if _is_right(messages, policy):  # nearly always
+    if _needs_no_repair(messages, policy):
         paths = tuple([f"messages[{index}]" for index in range(len(messages))])
         return Repaired(messages=tuple(messages), paths=paths)
     diagnostics = Diagnostics()
