@@ -47,6 +47,7 @@ from llmcore.schema.json import (
     int_or_none,
     object_or_empty,
     objects,
+    str_or_empty,
     str_or_none,
 )
 from llmcore.schema.media_sources import decode_base64
@@ -221,7 +222,7 @@ def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> 
     except InvalidRequestError as error:
         raise ValueError(error.message) from error
     return ResponseState(
-        response_id=str_or_none(state.get("response")) or "",
+        response_id=str_or_empty(state.get("response")),
         origin=origin,
         entries=tuple(entries),
         size=len(data),

@@ -34,7 +34,7 @@ from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, str_or_empty
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -232,7 +232,7 @@ def raw_event(data: JsonObject, ms: float) -> Document:
     return {
         "ms": ms,
         "type": shown.get("type"),
-        "text": text if isinstance(text, str) else "",
+        "text": str_or_empty(text),
         "data": shown,
     }
 

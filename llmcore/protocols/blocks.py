@@ -42,6 +42,7 @@ from llmcore.schema.json import (
     ProviderMetadata,
     json_or_text,
     present,
+    str_or_empty,
     str_or_none,
     text_or_json,
     without,
@@ -160,7 +161,7 @@ def start_call(
     Emits the start of the call, or of a text where the call represents the response. A missing or
     repeated *id_* is replaced by one of ours.
     """
-    name, context = str_or_none(call.get("name")) or "", state.context
+    name, context = str_or_empty(call.get("name")), state.context
     kind: Kind = "tool" if executed else _kind_of_call(name, context)
     properties = {} if executed else context.properties.get(name, {})
     wrapped = kind == "freeform" or (kind == "format" and context.wrapped)

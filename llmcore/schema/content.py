@@ -20,13 +20,12 @@ from llmcore.schema import json
 from llmcore.schema.changed import copying
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Hinted, shown_kind, with_call_hints
+from llmcore.schema.hints import Hinted, is_text, shown_kind, with_call_hints
 from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
     ProviderMetadata,
     encodes,
-    is_text,
     plain_json,
     plain_metadata,
     tool_arguments,

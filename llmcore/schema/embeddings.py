@@ -7,8 +7,7 @@ from attrs import field
 
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_names_of_others
-from llmcore.schema.json import is_text
+from llmcore.schema.hints import is_text, with_call_hints, with_names_of_others
 from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 

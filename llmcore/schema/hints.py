@@ -1,4 +1,4 @@
-"""Errors of wrong names and wrong calls that state what to write instead.
+"""Errors of wrong names, types and calls that state what to write instead.
 
 Python's own errors name the wrong attribute or argument alone. With these decorators they also
 state the nearest right one, or what is written for the name that another library uses.
@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.tracebacks import is_wrong_call, remove_own_frames, wrong_call
+
+if TYPE_CHECKING:
+    from attrs import Attribute
 
 _T = TypeVar("_T")
 
@@ -31,6 +34,12 @@ def shown_kind(value: object) -> str:
     own = kind.__module__ == "builtins" or kind.__module__.startswith("llmcore.")
     name = kind.__name__ if own else f"{kind.__module__}.{kind.__qualname__}"
     return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
+def is_text(_holder: object, attribute: "Attribute[str]", value: object) -> None:
+    """Raise InvalidRequestError if *value*, that of the field *attribute*, is not text."""
+    if not isinstance(value, str):
+        raise InvalidRequestError(f"{attribute.name} must be text, not {shown_kind(value)}")
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

@@ -19,8 +19,6 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import shown_kind
 
 if TYPE_CHECKING:
-    from attrs import Attribute
-
     JsonValue = Union[None, bool, int, float, str, Sequence["JsonValue"], Mapping[str, "JsonValue"]]
     JsonObject = Mapping[str, JsonValue]
     ProviderMetadata = Mapping[str, JsonObject]
@@ -334,6 +332,11 @@ def str_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def str_or_empty(value: Any) -> str:
+    """Return a string; an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
 def int_or_none(value: Any) -> int | None:
     """Return a whole number, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -423,18 +426,12 @@ def without(fields: Mapping[str, _V], *names: str) -> dict[str, _V]:
 # -- text or JSON
 
 
-def is_text(_holder: object, attribute: "Attribute[str]", value: object) -> None:
-    """Raise InvalidRequestError if *value*, that of the field *attribute*, is not text."""
-    if not isinstance(value, str):
-        raise InvalidRequestError(f"{attribute.name} must be text, not {shown_kind(value)}")
-
-
 def text_or_json(value: JsonValue) -> str:
     """Return a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else dumps(value).decode()
 
 
-def text_or_empty(value: JsonValue) -> str:
+def text_or_json_or_empty(value: JsonValue) -> str:
     """Return a text as it is, any other value as JSON; an empty text for None."""
     return "" if value is None else text_or_json(value)
 

@@ -8,12 +8,11 @@ from attrs import field
 from llmcore.schema.chat_form import function_of
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
+from llmcore.schema.hints import is_text, shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
     ProviderMetadata,
-    is_text,
     plain_metadata,
     plain_object,
     present,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue, str_or_none
+from llmcore.schema.json import JsonObject, JsonValue, str_or_empty, str_or_none
 
 DIGITS: Final = 8
 
@@ -26,7 +26,7 @@ _OUR_ID: Final = re.compile(r"[a-z]+_([0-9a-f]{8})[0-9a-f]{40}")
 def conversation_of(request: ClientRequest) -> str:
     """Return the digits of the conversation of *request*, the same for each of its turns."""
     body = request.body
-    earlier = _OUR_ID.fullmatch(str_or_none(body.get("previous_response_id")) or "")
+    earlier = _OUR_ID.fullmatch(str_or_empty(body.get("previous_response_id")))
     if earlier is not None:
         return earlier[1]
     named = str_or_none(body.get("prompt_cache_key")) or next(

@@ -53,7 +53,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import str_or_none
+from llmcore.schema.json import str_or_empty
 from llmcore.schema.messages import Message, Origin
 
 _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
@@ -229,7 +229,7 @@ class TurnReader:
             else:
                 self._run.add_state(sealed, f"{path}.{name}")
             return
-        text = str_or_none(block.get("thinking")) or ""
+        text = str_or_empty(block.get("thinking"))
         if name == "signature" and not carried and not text:
             self._is_partial = True
             return

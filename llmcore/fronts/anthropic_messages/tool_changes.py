@@ -20,7 +20,7 @@ from attrs import field
 from llmcore.fronts.reading import Fields
 from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import object_or_empty, objects, str_or_none
+from llmcore.schema.json import object_or_empty, objects, str_or_empty, str_or_none
 
 _ADDITION: Final = "tool_addition"
 _REMOVAL: Final = "tool_removal"
@@ -95,7 +95,7 @@ def changed_tool(block: Block) -> str | None:
 def change_as_text(block: Block) -> str | None:
     """Return what *block* tells a model whose API has no such blocks; None for other blocks."""
     if block.get("type") == "tool_reference":
-        return f"The tool {str_or_none(block.get('tool_name')) or ''} is available now."
+        return f"The tool {str_or_empty(block.get('tool_name'))} is available now."
     name = changed_tool(block)
     if name is None:
         return None

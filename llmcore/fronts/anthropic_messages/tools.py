@@ -38,7 +38,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import object_or_empty, objects, str_or_none
+from llmcore.schema.json import object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 
 _HOSTED: Final[Mapping[str, HostedToolKind]] = {
@@ -197,7 +197,7 @@ class _ToolReader:
                 self._diagnostics.at(f"{path}.{extra}").unsupported(why)
         tool = function_tool(
             name,
-            str_or_none(native.get("description")) or "",
+            str_or_empty(native.get("description")),
             read_field(native, "input_schema", dict, f"{path}.") or {},
             strict=read_field(native, "strict", bool, f"{path}."),
             cache=cache_ttl_of(native),

@@ -32,7 +32,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File, Source
-from llmcore.schema.json import NativeObject, present, str_or_none
+from llmcore.schema.json import NativeObject, present, str_or_empty, str_or_none
 from llmcore.schema.media_sources import decode_base64
 
 # -- names of fields, and of the values of enums
@@ -97,7 +97,7 @@ def is_media(part: Mapping[str, Any]) -> bool:
 
 def kind_of_file(held: NativeObject) -> str:
     """Return the first word of a file's MIME type, such as `image`; empty for one without."""
-    return (str_or_none(held.get("mimeType")) or "").partition("/")[0].lower()
+    return str_or_empty(held.get("mimeType")).partition("/")[0].lower()
 
 
 def client_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:

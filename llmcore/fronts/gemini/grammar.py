@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from llmcore.fronts.front import Event
 from llmcore.fronts.grammar import GrammarChecker
-from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_empty, str_or_none
 
 _FLAGS: Final = frozenset(
     {"audioMetadata", "documentMetadata", "mediaProcessing", "mediaResolution", "partMetadata"}
@@ -97,7 +97,7 @@ class GeminiChecker(GrammarChecker):
             self._expect(_is_base64(part["thoughtSignature"]), "thoughtSignature is not base64")
 
     def _call(self, call: Mapping[str, Any]) -> None:
-        id_ = str_or_none(call.get("id")) or ""
+        id_ = str_or_empty(call.get("id"))
         self._expect(str_or_none(call.get("name")), "a call has no name")
         self._expect(isinstance(call.get("args"), dict), "args is not an object")
         self._expect(id_ and id_ not in self._ids, "the id of a call is missing or not its own")

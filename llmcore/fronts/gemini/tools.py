@@ -25,7 +25,7 @@ from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, NativeObject, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject, str_or_empty
 from llmcore.schema.options import merge_json
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 
@@ -116,8 +116,8 @@ class _ToolCollector:
             schema = json_schema(given.get("parameters"))
         try:
             return ToolDefinition(
-                str_or_none(given.get("name")) or "",
-                str_or_none(given.get("description")) or "",
+                str_or_empty(given.get("name")),
+                str_or_empty(given.get("description")),
                 _parameters(schema),
             )
         except InvalidRequestError as error:

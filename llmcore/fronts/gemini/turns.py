@@ -29,7 +29,7 @@ from llmcore.protocols.gemini.names import PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import NativeObject, object_or_empty, str_or_none, without
+from llmcore.schema.json import NativeObject, object_or_empty, str_or_empty, str_or_none, without
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure
@@ -223,7 +223,7 @@ def _call(call: NativeObject, path: str) -> ToolCallPart:
     name = str_or_none(call.get("name"))
     if name is None:
         raise invalid(f"{path}: a function call has a name.", f"{path}.functionCall.name")
-    return ToolCallPart(str_or_none(call.get("id")) or "", name, object_or_empty(call.get("args")))
+    return ToolCallPart(str_or_empty(call.get("id")), name, object_or_empty(call.get("args")))
 
 
 def _joined(parts: Sequence[ContentPart], kinds: tuple[type, ...]) -> list[ContentPart]:

@@ -49,6 +49,7 @@ from llmcore.schema.json import (
     int_or_none,
     object_or_empty,
     objects,
+    str_or_empty,
     str_or_none,
 )
 from llmcore.schema.media_sources import decode_base64
@@ -172,7 +173,7 @@ def _read_native(native: Fields, path: str) -> ContentPart:
 
 
 def _words(native: Fields) -> str:
-    return str_or_none(native.get("text")) or ""
+    return str_or_empty(native.get("text"))
 
 
 def _address(value: object, path: str) -> str:

@@ -35,7 +35,7 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 
@@ -135,7 +135,7 @@ def _function(native: Fields, path: str) -> ToolDefinition:
     strict = function.get("strict")
     return function_tool(
         required(function, "name", str, f"{path}.function."),
-        str_or_none(function.get("description")) or "",
+        str_or_empty(function.get("description")),
         read_field(function, "parameters", dict, f"{path}.function."),
         strict=strict if isinstance(strict, bool) else None,
         cache=cache_ttl_of(native) or cache_ttl_of(function),
@@ -146,7 +146,7 @@ def _custom(native: Fields, path: str) -> CustomTool:
     form = object_or_empty(native.get("format"))
     return CustomTool(
         required(native, "name", str, f"{path}.custom."),
-        str_or_none(native.get("description")) or "",
+        str_or_empty(native.get("description")),
         grammar=read_grammar(form, f"{path}.custom.format"),
     )
 

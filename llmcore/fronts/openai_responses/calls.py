@@ -36,6 +36,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     parse_arguments,
+    str_or_empty,
     str_or_none,
     text_or_json,
 )
@@ -139,7 +140,7 @@ def _apply_patch(arguments: Mapping[str, Any]) -> Item | None:
         return None
     operation: Item = {"type": kind, "path": path}
     if kind != "delete_file":
-        operation["diff"] = diff if isinstance(diff, str) else ""
+        operation["diff"] = str_or_empty(diff)
     return {"operation": operation, "status": "completed"}
 
 

@@ -19,7 +19,7 @@ from llmcore.fronts.summaries import is_summary
 from llmcore.protocols.openai_responses.names import COMPACTING_PROVIDERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import lower_part
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.messages import Message
 
 # -- items
@@ -61,7 +61,7 @@ def compaction_item(item_id: str, summary: str, sealer: Sealer) -> dict[str, Any
 def carried_summary(item: Mapping[str, Any], sealer: Sealer) -> str | None:
     """Return the summary in a `compaction` item; None if it is damaged or another server's."""
     try:
-        state = object_or_empty(sealer.unseal(str_or_none(item.get("encrypted_content")) or ""))
+        state = object_or_empty(sealer.unseal(str_or_empty(item.get("encrypted_content"))))
     except ValueError:
         return None
     return str_or_none(state.get(ITEM)) if state.get("v") == _VERSION else None

@@ -33,6 +33,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     present,
+    str_or_empty,
     str_or_none,
 )
 from llmcore.schema.persistent import to_list
@@ -69,7 +70,7 @@ def on_input(block: Block, delta: Event, events: Events) -> Block:
     """Return the call with more of its input."""
     if block.kind not in ("tool", "freeform", "format"):
         return keep_delta(block, delta, events)
-    return continue_call(block, str_or_none(delta.get("partial_json")) or "", events, _INPUT)
+    return continue_call(block, str_or_empty(delta.get("partial_json")), events, _INPUT)
 
 
 def end_tool(block: Block, events: Events) -> None:
@@ -93,7 +94,7 @@ def on_result_start(
 def end_result(state: MessagesState, block: Block, events: Events) -> MessagesState:
     """Emit a result, and the pages in it as sources."""
     native = apply_deltas(block.native, to_list(block.pieces))
-    call_id = str_or_none(native.get("tool_use_id")) or ""
+    call_id = str_or_empty(native.get("tool_use_id"))
     content = native.get("content")
     # requests take no null where responses have one (`caller`)
     rest: JsonObject = present(native, but=_NOT_RESULT_METADATA)

@@ -32,8 +32,8 @@ from llmcore.schema.json import (
     NativeObject,
     object_or_empty,
     objects,
-    str_or_none,
-    text_or_empty,
+    str_or_empty,
+    text_or_json_or_empty,
     without,
 )
 from llmcore.schema.persistent import PersistentList, to_list
@@ -69,7 +69,7 @@ def on_input(
         message = "input arrived for a tool that the stream did not name"
         events.append(ErrorEvent(StreamError(message, raw=delta)))
         return state
-    after = continue_call(block, text_or_empty(given), events, _INPUT)
+    after = continue_call(block, text_or_json_or_empty(given), events, _INPUT)
     return state if after is block else replace_block(state, index, after)
 
 
@@ -100,7 +100,7 @@ def on_result(
 
 def end_result(state: ConverseState, block: Block, events: Events) -> None:
     """Emit a result."""
-    call_id = str_or_none(block.native.get("toolUseId")) or ""
+    call_id = str_or_empty(block.native.get("toolUseId"))
     native = {k: v for k, v in block.native.items() if k != "toolUseId" and v is not None}
     events.append(
         ToolResult(

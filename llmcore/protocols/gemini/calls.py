@@ -43,6 +43,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     present,
+    str_or_empty,
     str_or_none,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
@@ -231,7 +232,7 @@ CODE_EXECUTION: Final = "code_execution"
 def on_code(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the call of the code that the model wrote."""
     code = object_or_empty(part.get("executableCode"))
-    call = ToolCall(str_or_none(code.get("id")) or "", CODE_EXECUTION, present(code, but=("id",)))
+    call = ToolCall(str_or_empty(code.get("id")), CODE_EXECUTION, present(code, but=("id",)))
     return _on_call(state, part, call, events)
 
 
@@ -239,7 +240,7 @@ def on_code_result(state: GeminiState, part: NativeObject, events: Events) -> Ge
     """Emit the result of running that code."""
     given = object_or_empty(part.get("codeExecutionResult"))
     failed = given.get("outcome") not in ("OUTCOME_OK", None)
-    id_ = str_or_none(given.get("id")) or ""
+    id_ = str_or_empty(given.get("id"))
     result = ToolResult(id_, present(given, but=("id",)), name=CODE_EXECUTION, is_error=failed)
     return _on_result(state, part, result, events)
 
@@ -247,7 +248,7 @@ def on_code_result(state: GeminiState, part: NativeObject, events: Events) -> Ge
 def on_tool_call(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit a call of one of the service's other tools."""
     given = object_or_empty(part.get("toolCall"))
-    id_ = str_or_none(given.get("id")) or ""
+    id_ = str_or_empty(given.get("id"))
     call = ToolCall(id_, _name(given), object_or_empty(given.get("args")))
     return _on_call(state, part, call, events)
 
@@ -255,7 +256,7 @@ def on_tool_call(state: GeminiState, part: NativeObject, events: Events) -> Gemi
 def on_tool_response(state: GeminiState, part: NativeObject, events: Events) -> GeminiState:
     """Emit the result of such a tool."""
     given = object_or_empty(part.get("toolResponse"))
-    id_ = str_or_none(given.get("id")) or ""
+    id_ = str_or_empty(given.get("id"))
     result = ToolResult(id_, object_or_empty(given.get("response")), name=_name(given))
     return _on_result(state, part, result, events)
 

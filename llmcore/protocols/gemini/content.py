@@ -38,6 +38,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     present,
+    str_or_empty,
     str_or_none,
 )
 from llmcore.schema.media_sources import decode_base64
@@ -60,7 +61,7 @@ def on_text(
     in another chunk. Otherwise it is a separate text.
     """
     native = present(part, but=("text", "thought"))
-    text = str_or_none(part.get("text")) or ""
+    text = str_or_empty(part.get("text"))
     if not native and not text:
         return state
     thinking = part.get("thought") is True

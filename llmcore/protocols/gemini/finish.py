@@ -35,6 +35,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     present,
+    str_or_empty,
     str_or_none,
 )
 from llmcore.schema.persistent import with_entries
@@ -219,7 +220,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         document,
         model=document.get("modelVersion"),
         response_id=document.get("responseId"),
-        reason=map_reason(str_or_none(candidate.get("finishReason")) or "", None, called=called),
+        reason=map_reason(str_or_empty(candidate.get("finishReason")), None, called=called),
         usage=usage,
         metadata=metadata_of(metadata | more),
         reasoned=any(part.get("thought") for part in parts),

@@ -76,7 +76,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects_or_one,
     str_or_none,
-    text_or_empty,
+    text_or_json_or_empty,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
@@ -112,7 +112,7 @@ def read_fragment(native: NativeObject) -> Fragment:
         id=None if id_ == "null" else id_,
         index=index_or_none(native.get("index")),
         name=str_or_none((custom if is_custom else function).get("name")),
-        text=text_or_empty(custom.get("input") if is_custom else function.get("arguments")),
+        text=text_or_json_or_empty(custom.get("input") if is_custom else function.get("arguments")),
         custom=is_custom,
         extra=object_or_empty(native.get("extra_content")),
     )

@@ -59,6 +59,7 @@ from llmcore.schema.json import (
     index_or_none,
     object_or_empty,
     objects,
+    str_or_empty,
     str_or_none,
     without,
 )
@@ -111,7 +112,7 @@ def on_content(
 ) -> ChatState:
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
-    text = content if isinstance(content, str) else ""
+    text = str_or_empty(content)
     if text and is_marked(delta):
         state, text = on_marked(state, text, events)
     for part in _parts(content):
@@ -137,7 +138,7 @@ def _on_part(state: ChatState, part: NativeObject, events: Events) -> ChatState:
     """Emit one part of a content list, as Mistral and Databricks send them."""
     match part.get("type"):
         case "text" | "output_text":
-            state = on_text(state, str_or_none(part.get("text")) or "", (), events)
+            state = on_text(state, str_or_empty(part.get("text")), (), events)
             more = {name: part[name] for name in part if name not in _OF_TEXT and part[name]}
             if more:  # such as citations
                 events.append(ProviderEvent(state.context.provider, {"content": part}))
@@ -291,26 +292,24 @@ def _text(delta: NativeObject) -> tuple[str, str]:
         inner = object_or_empty(text).get("content") or object_or_empty(text).get("text")
         if isinstance(inner, str) and inner:
             return "", inner
-        words = "".join(_words(part.get("text")) for part in objects(text))
+        words = "".join(str_or_empty(part.get("text")) for part in objects(text))
         if words:
             return "", words
     details = objects(delta.get("reasoning_details"))
-    return "", "".join(_words(detail.get("text") or detail.get("summary")) for detail in details)
+    shown = (str_or_empty(detail.get("text") or detail.get("summary")) for detail in details)
+    return "", "".join(shown)
 
 
 def _other_texts(delta: NativeObject, text: str) -> NativeObject:
     """Return the fields of thinking whose text is another one than *text*, which was read."""
     given = {name: delta.get(name) for name in REASONING_FIELDS}
-    return {n: value for n, value in given.items() if _words(value) not in ("", text)}
+    return {n: value for n, value in given.items() if str_or_empty(value) not in ("", text)}
 
 
 def _signature(delta: NativeObject) -> str:
     inner = (object_or_empty(delta.get(name)) for name in ("reasoning", "thinking"))
-    return next(filter(None, (_words(holder.get("signature")) for holder in (delta, *inner))), "")
-
-
-def _words(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    signatures = (str_or_empty(holder.get("signature")) for holder in (delta, *inner))
+    return next(filter(None, signatures), "")
 
 
 def thinking_delta(part: NativeObject) -> NativeObject:
@@ -319,8 +318,8 @@ def thinking_delta(part: NativeObject) -> NativeObject:
     Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
     """
     inner = part.get("thinking") or part.get("summary")
-    text = _words(inner) or "".join(_words(item.get("text")) for item in objects(inner))
-    proofs = (_words(holder.get("signature")) for holder in (part, *objects(inner)))
+    text = str_or_empty(inner) or "".join(str_or_empty(item.get("text")) for item in objects(inner))
+    proofs = (str_or_empty(holder.get("signature")) for holder in (part, *objects(inner)))
     signature = next(filter(None, proofs), "")
     return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}
 

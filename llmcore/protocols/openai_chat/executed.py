@@ -56,8 +56,9 @@ from llmcore.schema.json import (
     objects,
     objects_or_one,
     present,
+    str_or_empty,
     str_or_none,
-    text_or_empty,
+    text_or_json_or_empty,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.schema.request import LLMRequest
@@ -182,7 +183,7 @@ def end_message(state: ChatState, events: Events) -> ChatState:
         return state
     functions = [object_or_empty(native.get("function")) for native in own]
     name = next(filter(None, (str_or_none(function.get("name")) for function in functions)), "tool")
-    arguments = "".join(text_or_empty(function.get("arguments")) for function in functions)
+    arguments = "".join(text_or_json_or_empty(function.get("arguments")) for function in functions)
     call = ToolCall(messages.call_id, name, json_or_text(arguments or "{}"), provider_executed=True)
     events += [call, ToolResult(call.id, content, name=name, provider_executed=True)]
     return replace(state, calls=replace(calls, executed=with_entry(calls.executed, call.id, None)))
@@ -346,8 +347,8 @@ def flush_audio(state: ChatState, events: Events) -> None:
         return
     id_ = next((audio_id for piece in pieces if (audio_id := str_or_none(piece.get("id")))), None)
     expires = next((p["expires_at"] for p in pieces if p.get("expires_at") is not None), None)
-    data = decode_pieces(str_or_none(piece.get("data")) or "" for piece in pieces)
-    words = "".join(str_or_none(piece.get("transcript")) or "" for piece in pieces)
+    data = decode_pieces(str_or_empty(piece.get("data")) for piece in pieces)
+    words = "".join(str_or_empty(piece.get("transcript")) for piece in pieces)
     known = {"audio_id": id_, "expires_at": expires}
     metadata = present(known)
     events.append(

@@ -23,7 +23,7 @@ from llmcore.schema.json import (
     NativeObject,
     object_or_empty,
     str_or_none,
-    text_or_empty,
+    text_or_json_or_empty,
     without,
 )
 
@@ -32,7 +32,7 @@ def input_text(native: NativeObject) -> str:
     """Return the input of the call *native* as text."""
     type_ = native.get("type")
     if type_ in NAMED_CALLS:
-        return text_or_empty(native.get(input_field(str(type_))))
+        return text_or_json_or_empty(native.get(input_field(str(type_))))
     if type_ == "apply_patch_call":
         return _dumps(_diff_last(native))
     return _dumps(_fields(native))

@@ -69,7 +69,7 @@ from llmcore.schema.json import (
     objects,
     objects_or_one,
     str_or_none,
-    text_or_empty,
+    text_or_json_or_empty,
     without,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
@@ -104,7 +104,7 @@ def begin_call(state: ResponsesState, item: Item, events: Events) -> ResponsesSt
     begun = bool(item.call_id)
     state, item = _start_call(state, item, events)
     field = input_field(item.type)
-    text = text_or_empty(item.native.get(field))
+    text = text_or_json_or_empty(item.native.get(field))
     if item.type not in NAMED_CALLS or not item.call_id or not text:
         return state
     item = replace(item, native={**item.native, field: ""})
@@ -197,7 +197,7 @@ def on_input_done(state: ResponsesState, event: NativeObject, events: Events) ->
         item = replace(item, native={**item.native, "name": name})
         state, item = _start_call(state, item, events)
     return with_item(
-        state, replace(item, text=text_or_empty(event.get(input_field(type_))) or item.text)
+        state, replace(item, text=text_or_json_or_empty(event.get(input_field(type_))) or item.text)
     )
 
 

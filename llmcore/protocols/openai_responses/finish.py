@@ -67,6 +67,7 @@ from llmcore.schema.json import (
     has_only,
     int_or_none,
     object_or_empty,
+    str_or_empty,
     str_or_none,
 )
 from llmcore.schema.persistent import PersistentList, to_list
@@ -182,7 +183,7 @@ def _text(item: Item) -> str:
     if item.type in NAMED_CALLS:
         return input_text(item.native)
     return "".join(
-        str_or_none(part.get(PART_TYPES[type_].text)) or ""
+        str_or_empty(part.get(PART_TYPES[type_].text))
         for (type_, _), part in typed_parts(item)
         if type_ in PART_TYPES
     )

@@ -22,7 +22,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_empty
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -147,7 +147,7 @@ def _lower_item(
             native = lower_result(part, call, context.keys, diagnostics)
             return _marked_output(native, part, context, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in context.keys:
-            is_content = (str_or_none(data.get("type")) or "").startswith("input_")
+            is_content = str_or_empty(data.get("type")).startswith("input_")
             return None if is_content else dict(data)
         case _:
             return None

@@ -34,6 +34,7 @@ from llmcore.schema.json import (
     int_or_none,
     object_or_empty,
     objects,
+    str_or_empty,
     str_or_none,
     text_or_json,
 )
@@ -129,7 +130,7 @@ def lower_result(
     It is None for a call that is not among the messages.
     """
     kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
-    form = _FORMS.get(str_or_none(kind) or "")
+    form = _FORMS.get(str_or_empty(kind))
     if form is not None:
         return _with_caller(form(part, call or {}, diagnostics), call)
     words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"

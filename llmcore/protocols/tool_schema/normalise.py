@@ -13,7 +13,7 @@ from llmcore.protocols.tool_schema.traverse import (
     types_of,
 )
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue, texts, without
+from llmcore.schema.json import JsonObject, JsonValue, str_or_empty, texts, without
 
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "example", "examples", "nullable", "deprecated"}
@@ -319,7 +319,7 @@ def sentence(keyword: str, value: JsonValue) -> str:
 
 def joined(description: object, sentences: list[str]) -> str:
     """Return *description* followed by *sentences*."""
-    start = description if isinstance(description, str) else ""
+    start = str_or_empty(description)
     if sentences and start and not start.rstrip().endswith((".", "!", "?", ":")):
         start = f"{start.rstrip()}."
     return " ".join([start, *sentences] if start else sentences)
