@@ -1,4 +1,4 @@
-"""Locks and counters that are made anew in a forked child.
+"""Locks and counters that are created again in a forked child.
 
 Only the thread that forked runs in the child. A lock that another thread held would stay locked
 there, and places that running calls hold would stay taken.

@@ -271,7 +271,7 @@ class Generation(Generic[Read]):
         *,
         large: bool,
     ) -> Read:
-        """Return the request that *request* amounts to; *large* ones are read in a thread.
+        """Return *request* as a request to the upstream; *large* ones are read in a thread.
 
         Others are not large for their upstream either, whose requests hold about as much.
         """

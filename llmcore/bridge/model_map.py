@@ -132,7 +132,7 @@ class ModelMap:
         return None if target is None else self._expanded(ModelPool(((target,),)))
 
     def _expanded(self, pool: ModelPool) -> ModelPool:
-        """Return *pool* with the upstreams of a provider in the place of its id."""
+        """Return *pool* with the upstreams of a provider in place of its id."""
         if not self.groups:
             return pool
         return evolve(pool, ranks=tuple(self._members(rank) for rank in pool.ranks))

@@ -95,7 +95,7 @@ class ModelNames:
     async def all(self) -> Sequence[str]:
         """Return the names of models: the map's, and the upstream's own where they pass.
 
-        Where all other names have one model, its own name is there too: clients show their users
+        Where all other names have one model, its own name is listed too: clients show their users
         what the list has, and nothing else.
         """
         names = dict.fromkeys(self._model_map.names)

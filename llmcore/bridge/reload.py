@@ -24,7 +24,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.schema.errors import ConfigurationError
 
 ReadSettings: TypeAlias = Callable[[], GatewaySettings]
-"""Reads all settings anew. Raises ConfigurationError."""
+"""Reads all settings again. Raises ConfigurationError."""
 
 _FIXED: Final = {
     "host": "server.host",

@@ -154,7 +154,7 @@ _KEYS_BEGIN: Final = {
 
 
 def _fault_of_key(entry: ProviderEntry, name: str, value: str) -> str:
-    """Return what is wrong with the form of *value* of the variable *name*; empty if nothing."""
+    """Return the fault in the form of *value*, of the variable *name*; empty if there is none."""
     if value != value.strip() or value.strip()[:1] in ("'", '"'):
         return "has quotes or spaces around it"
     if name not in entry.key_variables:

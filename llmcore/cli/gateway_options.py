@@ -11,7 +11,7 @@ _KEY_ACTIONS: Final = (
     ("list", "print all keys"),
     ("show", "print a key's limits, and what it used"),
     ("update", "change a key's limits"),
-    ("revoke", "revoke a key, for good"),
+    ("revoke", "revoke a key permanently"),
     ("rotate", "print a new text for a key"),
 )
 PERIODS: Final = ("day", "week", "month", "total")
@@ -125,7 +125,7 @@ def add_usage(usage: argparse.ArgumentParser) -> None:
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--name", help="whose it is, or what it is for")
+    add("--name", help="the holder of the key, or its purpose")
     add("--owner", help="the person or team that spend is attributed to")
     add("--models", metavar="NAMES", help="comma-separated names; one may end with *")
     add("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")

@@ -60,7 +60,7 @@ class _Exchange:
         return all(word.casefold() in text for word in words)
 
     def as_json(self) -> dict[str, object]:
-        """Return it as the JSON that is printed."""
+        """Return the exchange as the JSON that is printed."""
         messages = [{"role": role, "text": text} for role, text in self.messages()]
         return {
             "session": self.session,

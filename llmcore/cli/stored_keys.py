@@ -90,7 +90,7 @@ def _keyring() -> "KeyringBackend | None":
 def _from_keyring(name: str) -> str | None:
     ring = _keyring()
     if ring is None:
-        message = f"the key of {name} is in a keyring that is not there: run `llmcore keys set`"
+        message = f"the key of {name} is in a keyring that is not available: run `llmcore keys set`"
         raise ConfigurationError(message)
     passwords: list[str | None] = []
     _on_keyring(lambda: passwords.append(ring.get_password(_SERVICE, name)))

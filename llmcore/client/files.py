@@ -64,7 +64,7 @@ class Files:
     async def here(self, file: StoredFile) -> StoredFile:
         """Return *file* if this account has it; else store its content here.
 
-        InvalidRequestError if the content is not at hand.
+        InvalidRequestError if the content is not given.
         """
         try:
             self._check_owner(file)

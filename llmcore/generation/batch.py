@@ -87,7 +87,7 @@ async def run_batch(
     """Run *requests*, at most *concurrency* at a time, and return how many succeeded.
 
     *checkpoint* is a SQLite file of finished responses: each is in it before *on_result* is called,
-    and a request whose response is there is not sent again, so a program that was killed continues
+    and a request whose response is stored is not sent again, so a program that was killed continues
     where it stopped. Requests are read as they are needed, and one that fails does not stop the
     others. They are paced by what the provider's headers state as left, and by its times to
     wait; a `RateLimiter` of the client does that if it has one. *timeout* is the seconds of each
@@ -95,7 +95,7 @@ async def run_batch(
     ..., "request": {...}}`, the request as `to_json` writes it, or have `model`, `provider`,
     `prompt`, `messages`, `system`, `max_tokens` and `temperature` beside the id.
 
-    Raises InvalidRequestError for an id that is there twice, or whose response in the file is to
+    Raises InvalidRequestError for an id that occurs twice, or whose response in the file is to
     another request, ConfigurationError for a file that cannot be used, and what *on_result* raises,
     which ends all requests.
     """

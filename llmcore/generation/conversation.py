@@ -187,7 +187,7 @@ class Conversation:
 
         The arguments are those of `llmcore.generate`; `messages` are the new ones. With `approvals`
         and nothing else to ask, `pending_calls` are run; without anything, a run that stopped after
-        its tools goes on. Without a model it is that of the run before, or of the last stored
+        its tools continues. Without a model it is that of the run before, or of the last stored
         response. An error of the store has the response as its `partial`.
         """
         plan, question = await anyio.to_thread.run_sync(

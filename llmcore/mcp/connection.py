@@ -67,7 +67,7 @@ class ServerConnection:
         self._http: LimitedTransport | None = None
         self._stopping = False
         self._over = anyio.Event()
-        """Set to leave the session, for good or for a new one."""
+        """Set to end the session, finally or to start a new one."""
         self._begun = anyio.Event()
         """Set while there is a session, and after the last one."""
         self._changed = anyio.Event()

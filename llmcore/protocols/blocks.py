@@ -159,7 +159,7 @@ def start_call(
     *given* is the input that came with the start; *executed* is True if the provider runs the tool;
     *metadata* is that of the start.
     Emits the start of the call, or of a text where the call represents the response. A missing or
-    repeated *id_* is replaced by one of ours.
+    repeated *id_* is replaced by a generated one.
     """
     name, context = str_or_empty(call.get("name")), state.context
     kind: Kind = "tool" if executed else _kind_of_call(name, context)

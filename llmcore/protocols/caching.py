@@ -63,7 +63,7 @@ class CacheLimits(msgspec.Struct, frozen=True, kw_only=True):
     long_lived: bool = True
     """Whether a prefix can be kept for an hour."""
     long_lived_end: bool = False
-    """Whether the end of the whole prompt is kept for an hour, without a breakpoint of ours."""
+    """Whether the end of the whole prompt is cached for an hour without an added breakpoint."""
 
 
 def choose_breakpoints(

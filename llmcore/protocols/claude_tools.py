@@ -273,7 +273,7 @@ def _part(part: ContentPart, replaced: Mapping[str, Names]) -> ContentPart:
 
 
 def renamed(fields: Any, names: Names) -> dict[str, Any]:
-    """Return the object *fields* with *names* in the place of its own."""
+    """Return the object *fields* with its keys replaced by *names*."""
     return {names.get(name, name): value for name, value in fields.items()}
 
 

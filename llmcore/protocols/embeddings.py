@@ -416,7 +416,7 @@ def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResp
     """Return the documents of a response of any of these APIs, the best first.
 
     Servers that do not sort, or return more than they were asked for, are corrected. Raises
-    StreamError for a response without scores, or with the number of a document that is not there.
+    StreamError for a response without scores, or with the number of a document that was not sent.
     """
     document = object_or_empty(response.document)
     entries = objects(document.get("results")) or objects(document.get("data"))

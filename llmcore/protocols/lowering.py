@@ -25,7 +25,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.options import GenerationOptions, ReasoningEffort, ServiceTier, merge_json
 from llmcore.schema.request import LLMRequest
 
-# -- text in the place of parts
+# -- text in place of parts
 
 
 def omitted_text(what: str, why: str, diagnostics: Diagnostics, words: str | None = None) -> str:

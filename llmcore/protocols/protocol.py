@@ -196,7 +196,7 @@ class StreamMachine(Generic[Event, State]):
     """Where the response was at its last event, for servers that can stream the rest of it
     again; kept in the `provider_metadata` of what a cut stream leaves."""
     resume: Callable[[ProviderMetadata], ResumeRequest] | None = None
-    """The request that goes on from such a cursor, in the very same state. Raises
+    """The request that continues from such a cursor, in the very same state. Raises
     InvalidRequestError if there is none."""
 
 

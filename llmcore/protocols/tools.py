@@ -140,7 +140,7 @@ _LARGE_NUMBER: Final = re.compile(r"[0-9]{16}|[0-9][eE]")
 
 
 def are_plain_arguments(arguments: JsonValue) -> bool:
-    """Return whether a call's arguments are the text of an object that values of ours can hold."""
+    """Return whether a call's arguments are the text of an object that a `JsonObject` can hold."""
     if type(arguments) is not str:
         return False
     if len(_BRACKET.findall(arguments)) >= MAX_DEPTH or _LARGE_NUMBER.search(arguments):

@@ -181,7 +181,7 @@ class Auth(NotPickled):
         header: str = "authorization",
         prefix: str = "Bearer ",
     ) -> Self:
-        """Send a token that *fetch* gets (and refreshes) anew for each request."""
+        """Send a token that *fetch* gets (and refreshes) for each request."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             return _checked(context.token, "the fetched token", context).map(

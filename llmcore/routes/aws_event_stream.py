@@ -49,7 +49,7 @@ class EventStreamDecoder:
     """Cuts one body into messages. Both checksums of each are verified.
 
     Time is linear in the bytes, however they are sliced. Lengths are checked as soon as
-    the prelude is there, so that a wrong or hostile one never causes waiting or buffering.
+    the prelude has arrived, so that a wrong or hostile one never causes waiting or buffering.
     """
 
     max_frame_bytes: int

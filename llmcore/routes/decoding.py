@@ -410,7 +410,7 @@ def decode_response(
     streaming: bool,
     raw: bool = False,
 ) -> list[LLMEvent]:
-    """Return the events of a response that is all there: what the client does, without I/O."""
+    """Return the events of a complete response: what the client does, without I/O."""
     if status >= 400:
         error = error_from_response(
             provider=request.provider_id, status=status, headers=headers, body=b"".join(chunks)

@@ -81,7 +81,7 @@ class ProviderEntry:
         return any(environ.get(name, "").strip() for name in self.switches)
 
     def load(self) -> Callable[..., Facade]:
-        """Import the class and return its `configure`; ConfigurationError if it is not there."""
+        """Import the class and return its `configure`; ConfigurationError if it does not exist."""
         module, _, name = self.home.partition(":")
         try:
             configure: Callable[..., Facade] = getattr(import_module(module), name).configure

@@ -469,7 +469,7 @@ class Route(NotPickled, Generic[Body_co]):
         return layered(headers, self.defaults.headers, built.headers, request.http.headers)
 
     def _of_provider(self, error: LLMError) -> LLMError:
-        """Return *error*, which states whose it is."""
+        """Return *error* with the provider that it is from."""
         error.provider = error.provider or self.provider
         return error
 

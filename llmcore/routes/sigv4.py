@@ -34,7 +34,7 @@ _OURS: Final = frozenset({"authorization", "date", "x-amz-date", "x-amz-security
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 RegionOf = Callable[[Mapping[str, str]], str]
-"""Finds the region in the environment; ConfigurationError if it is not there."""
+"""Finds the region in the environment; ConfigurationError if it is missing."""
 
 
 @frozen(kw_only=True)

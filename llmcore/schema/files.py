@@ -27,7 +27,7 @@ class FileUpload:
 @for_pydantic
 @frozen(kw_only=True)
 class StoredFile:
-    """A file at a provider, and whose it is."""
+    """A file that a provider stores, and its owner."""
 
     id: str
     """The id that requests name it by; at Gemini its URI."""

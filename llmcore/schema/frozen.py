@@ -8,7 +8,7 @@
 takes ten times as long as an assignment. Here the constructor begins with `__class__` set to the
 thawed class of `changed`, which has the same layout, assigns the fields, and ends with `__class__`
 set back. Hooks of attrs do this for the first values of a class. Then its constructor is compiled
-again, with both assignments in the place of the calls of the hooks.
+again, with both assignments in place of the calls of the hooks.
 
 *To make a class*: attrs writes and compiles methods that compare, hash and print each class, which
 takes a third of the time of an import. Here all classes share those of `display`; values print

@@ -62,7 +62,7 @@ def to_entries(
     """Return *messages* as the next entries of a run; each gets *meta* besides its own.
 
     Give the entries that the run has already as *after*: a call id that they use is replaced
-    in the new ones (providers number calls anew in each response, and in a run they
+    in the new ones (providers number calls from the start in each response, and in a run they
     are unique), and results go to the latest call of their id. Raises MalformedError as
     `to_messages` does.
     """

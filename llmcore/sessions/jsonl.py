@@ -55,7 +55,7 @@ async def import_entries(
 
     With *run_id* all go into one run of that id. Raises SeqConflictError for a run that the
     store has already, and a ContractError for entries that break a rule: then nothing has been
-    appended. If the store fails on the way, each run is there whole or not at all.
+    appended. If the store fails, each run is stored completely or not at all.
     """
     if run_id is not None:
         entries = [evolve(entry, run_id=run_id) for entry in entries]

@@ -2,7 +2,7 @@
 
 A server that is stopped, or behind a network that drops its packets, refuses nothing: each call
 waits for its whole time limit. After the first of these, further calls fail at once for a while.
-Then one call tries the server again, and the others go on failing until it has answered.
+Then one call tries the server again, and the others keep failing until it has answered.
 """
 
 import math

@@ -18,7 +18,7 @@ from llmcore.storage.hung_server import HungServer
 
 _T = TypeVar("_T")
 
-_LOCK_OF_TABLES: Final = 0x6F70656E  # of ours alone, by chance: it is the ASCII text "open"
+_LOCK_OF_TABLES: Final = 0x6F70656E  # the ASCII text "open", which nothing else locks
 _TRIES: Final = 3
 _STATEMENT_S: Final = 4
 """After which the server cancels a statement."""
@@ -143,7 +143,7 @@ class PostgresDatabase:
             connection.close()
 
     def _forget_parent(self) -> None:
-        """Begin anew after a fork: the parent's connections are not to be used, nor closed."""
+        """Reset after a fork: the parent's connections must be neither used nor closed."""
         self._free, self._lock = deque(), Lock()
         self._places = BoundedSemaphore(MAX_CONNECTIONS)
         self._pid = os.getpid()

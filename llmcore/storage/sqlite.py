@@ -1,7 +1,7 @@
 """SQLite files that several threads and processes open, with one policy for all stores.
 
 POSIX takes all of a process' locks on a file away when the process closes any descriptor of it,
-and gives none of them to a forked child, while SQLite goes on as if it had them: another process
+and gives none of them to a forked child, while SQLite continues as if it had them: another process
 may then delete the log that is still written to, with all that was acknowledged
 (https://sqlite.org/howtocorrupt.html, 2.2 and 2.6). So:
 

@@ -21,7 +21,7 @@ class _Guard:
         self.blocks = 0
 
     def change(self, by: int) -> None:
-        """Count a block that begins or ends; the first installs the hook for good."""
+        """Count a block that begins or ends; the first installs the hook, which stays."""
         with self._lock:
             self.blocks += by
             if not self._hooked:

@@ -155,7 +155,7 @@ class GatewayBudget:
     period: BudgetPeriod
 
     def shown(self) -> JsonObject:
-        """Return it as JSON."""
+        """Return the budget as JSON."""
         return {**self.limits, "period": self.period, "used": dict(self.used)}
 
 

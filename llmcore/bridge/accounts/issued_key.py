@@ -69,7 +69,7 @@ class KeyLimits:
         return not self.models or any(_names(pattern, model) for pattern in self.models)
 
     def shown(self) -> JsonObject:
-        """Return them as JSON."""
+        """Return the limits as JSON."""
         return {**asdict(self), "models": list(self.models)}
 
 

@@ -79,7 +79,7 @@ class KeyRegistry:
         return unpacked_key(self._data(id_))
 
     def revoke(self, id_: str) -> IssuedKey:
-        """Revoke a key, for good. A revoked one stays as it is."""
+        """Revoke a key permanently. A revoked one stays as it is."""
         now = self._clock()
         return self._change(
             id_, lambda key: key if key.revoked_at is not None else evolve(key, revoked_at=now)

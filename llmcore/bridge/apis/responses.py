@@ -192,7 +192,7 @@ class Responses(Generation[ReadResponsesRequest]):
         return read
 
     async def _in_background(self, call: OperationRequest) -> SentResponse | Outcome:
-        """Begin to make a response that goes on without its client."""
+        """Start a response that continues without its client."""
         service, owner = self._service, call.caller.owner
         ending = _BackgroundEnding(owner)
 
@@ -264,7 +264,7 @@ class Responses(Generation[ReadResponsesRequest]):
         chosen: ChosenModel,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadResponsesRequest:
-        """Return the request that *call* amounts to, with what it refers to.
+        """Return *call* as a request, with what it refers to.
 
         That is one of the *known* conversations, or stored.
         """

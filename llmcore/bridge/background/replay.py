@@ -33,7 +33,7 @@ _POLL_S: Final = 0.5
 class ReplayRun:
     """A stream of the events of a background response that follow the event *after*.
 
-    The response goes on when the stream is closed.
+    The response continues when the stream is closed.
     """
 
     calls: Sequence[CallRecord] = ()
@@ -100,7 +100,7 @@ class ReplayRun:
         return b""
 
     async def aclose(self) -> None:
-        """End the stream; the response goes on."""
+        """End the stream; the response continues."""
         self._ended = True
 
     # -- reading

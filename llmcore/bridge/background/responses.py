@@ -153,7 +153,7 @@ class BackgroundResponses:
     async def _run(self, response: BackgroundResponse) -> None:
         """Write the events of the response; the last one only once its record is stored.
 
-        A client that reads the end can thus rely on it.
+        So a client that reads the end can rely on it.
         """
         run, events = response.run, response.log
         # The events that open the stream, unless another target may still follow.

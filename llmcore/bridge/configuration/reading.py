@@ -35,11 +35,11 @@ COMPATIBLE: Final = "openai-compatible"
 """A server of Chat Completions, which a base URL names."""
 
 FILE_NAME: Final = "openbridge.toml"
-"""The configuration file that is read where none is named, if it is there."""
+"""The configuration file that is read where none is named, if it exists."""
 
 
 def env_file(environ: Mapping[str, str], folder: Path) -> Path | None:
-    """Return the file of variables, whether it is there or not; None if none is to be read."""
+    """Return the file of variables, whether it exists or not; None if none is to be read."""
     named = environ.get("OPENBRIDGE_ENV_FILE", "").strip()
     if named.lower() == "none":
         return None

@@ -137,7 +137,7 @@ class Values:
         self._known = {"OPENBRIDGE_ENV_FILE", "OPENBRIDGE_CONFIG"}
 
     def given(self, name: str) -> bool:
-        """Return whether the setting is there and not blank."""
+        """Return whether the setting exists and is not blank."""
         return self._find(name) is not None
 
     def label(self, name: str, *, blank: bool = False) -> str:

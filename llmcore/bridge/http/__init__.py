@@ -2,7 +2,7 @@
 
 - `metrics` (over `series`, or `shared_series` of several processes), `logs`, `log_output`: what is
   counted and logged
-- `asgi`, `client_connection`: requests as servers hand them over, and whether the client is there
+- `asgi`, `client_connection`: requests as servers pass them, and whether the client is connected
 - `request_body`: bodies read within limits, as JSON
 - `responses`: responses as they are sent
 - `observability`: around each request: its id, log line, metrics and span

@@ -54,7 +54,7 @@ def query_of(scope: Scope) -> Mapping[str, str]:
 
 
 class ClientDisconnectError(Exception):
-    """The client left before its request was there."""
+    """The client disconnected before its request was complete."""
 
 
 class BodyChunks:

@@ -109,7 +109,7 @@ def _sender_for(stream: TextIO, opened: ExitStack) -> Send | None:
         return partial(os.write, descriptor)  # a file, whose writes fail if the disk is full
     if sys.platform == "linux":
         again = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        with suppress(OSError):  # /proc is not there, or the pipe is another user's
+        with suppress(OSError):  # /proc does not exist, or the pipe is another user's
             second = os.open(f"/proc/self/fd/{descriptor}", again)
             opened.callback(os.close, second)
             return partial(os.write, second)

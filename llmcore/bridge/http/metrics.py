@@ -55,7 +55,7 @@ class Metrics:
         )
         self.configuration_valid.set(1)
         self.violations = self._new.count(
-            "stream_violations", "Events of ours that broke the grammar of their API."
+            "stream_violations", "Events of the gateway that broke the grammar of their API."
         )
 
     def _count_requests(self) -> None:
@@ -82,7 +82,7 @@ class Metrics:
             "upstream_retries", "More requests for a response that had not begun.", "provider"
         )
         self.fallbacks = self._new.counter(
-            "upstream_fallbacks", "Responses that went on to another target.", "failed", "next"
+            "upstream_fallbacks", "Responses that were tried at another target.", "failed", "next"
         )
         self.upstream_failures = self._new.counter(
             "upstream_failures", "Failures that cool an upstream down.", "provider", "reason"

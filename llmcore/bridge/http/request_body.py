@@ -107,7 +107,7 @@ async def read_object(
     """Return the JSON object that the body spells, telling *received* of its bytes.
 
     *threads* limits how many large bodies are read at once. Without *seconds* it may take any time
-    to arrive, as where it is there already.
+    to arrive, as where it has arrived already.
 
     Raises FrontError: 408 if it takes more than *seconds* to arrive, and one more for each 8 KiB
     that have arrived, 413 if it is larger than *limit* bytes (also decompressed), 415 for a content

@@ -3,7 +3,7 @@
 The supervisor loads everything, and forks its workers. On Linux each worker listens on a socket of
 its own with SO_REUSEPORT, over which the kernel spreads connections; elsewhere they accept from
 one socket. A worker that dies is replaced: at once, or after a delay that grows while new workers
-die soon. One whose event loop hangs is killed, since the kernel would go on to give it connections:
+die soon. One whose event loop hangs is killed, since the kernel would keep giving it connections:
 each worker reports every second that it runs. SIGTERM and SIGINT are passed on, and the supervisor
 ends once every worker has finished its responses; SIGHUP is passed on too. Workers whose supervisor
 is gone stop by themselves.

@@ -266,6 +266,6 @@ def _held(db: sqlite3.Connection) -> tuple[int, int]:
 
 
 def _remove(db: sqlite3.Connection, response_id: str) -> None:
-    """Remove a response and its items, if it is there."""
+    """Remove a response and its items, if it is stored."""
     db.execute("delete from items where response_id = ?", (response_id,))
     db.execute("delete from responses where id = ?", (response_id,))

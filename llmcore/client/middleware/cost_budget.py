@@ -35,7 +35,7 @@ class CostBudget:
     """Adds up the cost of calls, and stops sending when the budget is spent.
 
     The cost of a call is known only at its end, so concurrent calls can together exceed the
-    budget. Streams that fail or are left early are counted by an estimate of their tokens.
+    budget. Streams that fail or are closed early are counted by an estimate of their tokens.
     Responses from the cache cost nothing.
 
     - `usd`: US dollars, for all calls through this value together.

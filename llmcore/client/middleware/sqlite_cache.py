@@ -65,8 +65,8 @@ DELETE FROM responses WHERE key = (SELECT key FROM responses ORDER BY used_at LI
 class SqliteCache:
     """Keeps the most recently used responses in the file *path*.
 
-    The file holds responses of models and is readable by its owner only. Each access opens it anew,
-    in a thread, so that there is nothing to close.
+    The file holds responses of models and is readable by its owner only. Each access opens it, in a
+    thread, so that there is nothing to close.
     """
 
     def __init__(

@@ -63,12 +63,12 @@ def loses_thread(body: Mapping[str, Any], upstream: Upstream) -> bool:
     return own is None or upstream.host not in (None, own)
 
 
-# -- conversations that go on from one
+# -- conversations that continue after one
 
 
 @frozen
 class Start:
-    """Where a conversation goes on from a summary, or begins."""
+    """Where a conversation continues after a summary, or begins."""
 
     messages: tuple[Message, ...] = ()
     """The summary."""
@@ -79,7 +79,7 @@ class Start:
 
 
 def start_of(natives: Sequence[Fields], diagnostics: Diagnostics) -> Start:
-    """Return where the conversation goes on: behind its last summary."""
+    """Return where the conversation continues: after its last summary."""
     for index in reversed(range(len(natives))):
         if natives[index].get("role") != "assistant":
             continue

@@ -158,7 +158,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
 
 
 def _check_thread(body: Fields, upstream: Upstream) -> None:
-    """Raise FrontError, 404, for a request that goes on from what only Anthropic keeps."""
+    """Raise FrontError, 404, for a request that continues a thread, which only Anthropic keeps."""
     read_field(body, "thread", dict)
     if loses_thread(body, upstream):
         raise FrontError(

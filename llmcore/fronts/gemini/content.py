@@ -178,7 +178,7 @@ _OF_MEDIA: Final = frozenset({"inlineData", "fileData", "thought", "thoughtSigna
 def _native_fields(part: NativeObject, held: NativeObject) -> dict[str, Any]:
     """Return the further fields of a file: beside it, such as `videoMetadata`, and inside it.
 
-    Data in the URL-safe alphabet is one of them: it goes on as the client wrote it.
+    Data in the URL-safe alphabet is one of them: it is sent on as the client wrote it.
     """
     native = {name: item for name, item in part.items() if name not in _OF_MEDIA}
     kind = "inlineData" if "inlineData" in part else "fileData"

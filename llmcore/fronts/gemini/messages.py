@@ -249,7 +249,7 @@ class _ContentsReader:
     ) -> ProviderMetadata:
         """Return the fields of a response that only Gemini reads; report them for others.
 
-        Those of its files are in the place of each file, under the kind of the file.
+        Those of its files replace each file, under the kind of the file.
         """
         native: NativeObject = {name: response[name] for name in _OF_GEMINI if name in response}
         if self._native:

@@ -171,7 +171,7 @@ def seals_in(native: Mapping[str, Any]) -> list[str]:
 
 
 def is_sealed(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry of `reasoning_details` or `thinking_blocks` is one of ours."""
+    """Return whether an entry of `reasoning_details` or `thinking_blocks` is sealed state."""
     proof = str_or_none(entry.get("signature")) or str_or_none(entry.get("data")) or ""
     return seal_in(proof) is not None or entry.get("id") == _OWN["id"]
 
@@ -209,7 +209,7 @@ class StateReader:
 
         *parts* are those that the client shows. None if none of *seals* can be read, or if one is
         missing before another: Copilot CLI drops those that are signatures of thinking. OpenAI
-        refuses the ids of items whose reasoning is not there.
+        refuses the ids of items whose reasoning is missing.
         """
         read = (self._unsealer.unsealed(s, "the sealed state", diagnostics) for s in seals)
         states = list(filter(None, read))

@@ -129,7 +129,7 @@ def _is_block(part: object) -> bool:
 
 
 def _messages(message: Any) -> Iterator[Any]:
-    """Yield *message*, or the messages of this API that it amounts to."""
+    """Yield *message*, or the messages of this API that mean the same."""
     if not isinstance(message, dict) or not _has_blocks(message):
         yield message
     elif message.get("role") == "assistant":

@@ -218,7 +218,7 @@ class MessageReader:
     # -- thinking
 
     def _thinking(self, native: Fields, path: str) -> Sequence[ReasoningPart]:
-        """Return the thinking of a response whose state is not ours, or is not there."""
+        """Return the thinking of a response whose state is foreign or missing."""
         if native.keys().isdisjoint(_THINKING):  # nearly every one, of hundreds in a request
             return ()
         details = [
@@ -380,7 +380,7 @@ def with_kept_state(
     """Return *messages* with the kept state of responses that came back without it.
 
     A server keeps the `sealed_calls` of the responses that it writes; any call of a response finds
-    its state. State that is not there, or cannot be read, changes nothing. Some clients send the
+    its state. State that is missing or unreadable changes nothing. Some clients send the
     text of a response and each of its calls as messages of their own, with results between them
     (pipecat): these become one message again, before its results.
     """

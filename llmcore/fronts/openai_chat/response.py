@@ -110,7 +110,7 @@ def _known_fields(event: Finish) -> dict[str, JsonValue]:
 
 
 def _moderation(native: JsonObject) -> dict[str, JsonValue]:
-    """Return what was found of the input and the output: here it is a list, in Responses it is not.
+    """Return the moderation of input and output, whose results are a list here, unlike Responses.
 
     Responses: {"type": "moderation_result", "model": "omni-moderation", "flagged": false, ...}
     here: {"type": "moderation_results", "model": "omni-moderation", "results": [{...}]}

@@ -1,7 +1,7 @@
 """The content of a response, item by item: the open one, and the events that change it.
 
 The state is a private builder that lives as long as one response: texts are joined once, and an
-event of a segment that goes on costs one dict.
+event that continues a segment costs one dict.
 """
 
 from collections.abc import Sequence

@@ -76,7 +76,7 @@ class References(msgspec.Struct, frozen=True, kw_only=True):
     hints: tuple[str, ...] = ()
     """Items that came without their state, which is taken from the store where it is kept."""
     ends: tuple[str, ...] = ()
-    """The last items of responses, whose state is there too if it is of no reasoning."""
+    """The last items of responses, with their state unless it is the state of reasoning."""
 
 
 def required_references(body: JsonObject) -> References:

@@ -5,10 +5,10 @@ https://platform.claude.com/docs/en/build-with-claude/streaming; others are link
 are.
 
 In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts);
-building the request: `body`, `messages`, `turns` (that go on), `parts`, `tools`, `caching`; reading
-the response: `state`, `content`, `calls`, `finish`, `stream`. The rules of Claude's models, for all
-providers, are in `llmcore.protocols.claude`. `contract` is the API as strict values; the protocol
-itself reads and writes plain JSON.
+building the request: `body`, `messages`, `turns` (unfinished ones), `parts`, `tools`, `caching`;
+reading the response: `state`, `content`, `calls`, `finish`, `stream`. The rules of Claude's models,
+for all providers, are in `llmcore.protocols.claude`. `contract` is the API as strict values; the
+protocol itself reads and writes plain JSON.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ Source: https://platform.claude.com/docs/en/api/messages/create, read November 2
 of beta features https://platform.claude.com/docs/en/api/beta-headers.
 
 Provider options are laid over the body by their native names. Some are ours: `auto_cache` (False
-for no breakpoints of ours), `structured_output` (`"native"` or `"tool"`), and `beta_headers`,
+for no automatic breakpoints), `structured_output` (`"native"` or `"tool"`), and `beta_headers`,
 `beta_features` or `betas`, which name features beside those that the body certainly needs.
 """
 

@@ -185,7 +185,7 @@ def _toolsets(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
 
 
 def _fallbacks(message: Message, target: MessagesTarget) -> list[int]:
-    """Return where one model declined and the next went on: the indexes of `fallback` blocks."""
+    """Return where one model declined and the next continued: the indexes of `fallback` blocks."""
     return [
         index
         for index, part in enumerate(message.content)
@@ -382,7 +382,7 @@ def _fix_trailing_assistant(
 ) -> None:
     """Make *messages* end as the model accepts it where the assistant comes last.
 
-    Tools that the API runs may go on.
+    Tools that the API runs may continue.
     """
     content = messages[-1]["content"]
     if messages[-1]["role"] != "assistant":

@@ -1,4 +1,4 @@
-"""Anthropic Messages: turns that go on while code, or a tool of the provider's, waits for results.
+"""Anthropic Messages: turns in which code, or a tool of the provider's, waits for results.
 
     assistant  server_tool_use srv_1 (code_execution), tool_use toolu_1 with `caller` srv_1
     user       tool_result toolu_1, and nothing else
@@ -28,7 +28,7 @@ from llmcore.schema.messages import Message
 
 
 def turn_under_way(messages: Sequence[Message]) -> list[Message]:
-    """Return the responses and results of the turn that goes on, the last one first.
+    """Return the responses and results of the unfinished turn, the last one first.
 
     Empty if the last turn is complete, and the user has begun a new one.
     """
@@ -62,7 +62,7 @@ def _executed(
 def without_unfinished(messages: Sequence[Message], diagnostics: Diagnostics) -> list[Message]:
     """Return *messages* without calls of the provider's tools that were cut off before a result.
 
-    The API refuses them, except in the turn under way, in which the tool may still go on.
+    The API refuses them, except in the unfinished turn, in which the tool may still run.
     """
     unfinished = _executed(messages, ToolCallPart)
     if unfinished:

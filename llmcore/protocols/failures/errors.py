@@ -169,7 +169,7 @@ _BAD_INPUT = ("invalid", "unsupported", "unknownparameter", "missing")
 
 
 def _status(facts: ErrorFacts, status: int | None) -> int | None:
-    """Return the HTTP status the error has, or amounts to."""
+    """Return the HTTP status of the error, or the one that means the same."""
     if status is not None and status >= 400:
         return status
     named = facts.status or next(filter(None, map(_STATUS_OF_CODE.get, facts.codes)), None)

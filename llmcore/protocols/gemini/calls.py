@@ -129,7 +129,7 @@ def end_call(state: GeminiState, events: Events, *, cut: bool = False) -> Gemini
 def _assembled(calls: Iterable[NativeObject]) -> NativeObject:
     """Return the arguments assembled from the pieces of a call."""
     arguments: NativeObject = {}
-    texts: dict[tuple[str | int, ...], _StringBuffer] = {}  # those that still go on
+    texts: dict[tuple[str | int, ...], _StringBuffer] = {}  # the incomplete ones
     paths: dict[str, tuple[str | int, ...]] = {}
     for call in calls:
         args = call.get("args")  # text where a proxy passes on another API's arguments

@@ -99,7 +99,7 @@ class GeminiRules:
     media_resolution: bool
     """Whether each part can set the resolution at which it is read."""
     prefill: bool
-    """Whether a request may end with the model's turn, which the response then goes on from."""
+    """Whether a request may end with the model's turn, which the response then continues."""
     words_only: bool
     """Whether the service refuses instructions, tools and JSON mode ("Developer instruction is not
     enabled for models/gemma-3-27b-it"), so that only the conversation can ask for anything."""

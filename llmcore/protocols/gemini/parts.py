@@ -243,7 +243,7 @@ def _lower_items(
     lowering: ToolResultLowering,
     diagnostics: Diagnostics,
 ) -> tuple[str, list[NativeObject]]:
-    """Return the text of a result, with a mark in the place of each file, and its files.
+    """Return the text of a result, with a mark in place of each file, and its files.
 
     *native_files* has the fields, such as names, of the files that came in a result of this API. Of
     addresses, a result may have only those that came in one.

@@ -375,7 +375,7 @@ def _joined(so_far: str, more: str | None, tools: frozenset[str]) -> str | None:
 
 
 def begin_named(state: ChatState, events: Events) -> ChatState:
-    """Begin the calls whose names might have gone on, and did not."""
+    """Begin the calls whose names might have been incomplete, and were not."""
     for call in state.calls.pending:
         if call.name:
             rest = Fragment(id=None, index=None, name=None, text="", custom=False, extra={})

@@ -164,7 +164,7 @@ USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("reasoning_tokens",),
     ),
 }
-"""Fields of `Usage`, by their paths in `usage`: the first that is there counts.
+"""Fields of `Usage`, by their paths in `usage`: the first one present counts.
 
 Gateways may pass on the names of the Responses API.
 """

@@ -106,7 +106,7 @@ class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call whose name has not come yet, or may go on."""
+    """A tool call whose name has not come yet, or may be incomplete."""
 
     id: str | None = None
     name: str = ""

@@ -225,7 +225,7 @@ def on_plain_delta(state: ResponsesState, event: NativeObject, events: Events) -
 
 
 def _begin_plain(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
-    """Emit the JSON before the plain text, and the text that is there already."""
+    """Emit the JSON before the plain text, and the text that has arrived already."""
     if item.closing:
         return state
     item = with_listed(item)

@@ -1,4 +1,4 @@
-"""OpenAI Responses: going on from a response that the server keeps, over HTTP or on a socket.
+"""OpenAI Responses: continuing a response that the server keeps, over HTTP or on a socket.
 
 A response that the provider stores can be continued over HTTP by any later request:
 `provider_options={"openai": {"previous_response_id": "auto"}}`. The message of such a response

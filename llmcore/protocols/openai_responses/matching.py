@@ -142,7 +142,7 @@ def _has_known_call_id(state: ResponsesState, native: NativeObject) -> bool:
 def _is_same_call(item: Item, native: NativeObject) -> bool:
     """Return whether *native*, whose call id was not streamed, calls the same with the same input.
 
-    vLLM makes new ids for the calls in its final response, and may write their arguments anew:
+    vLLM makes new ids for the calls in its final response, and may write other arguments:
     https://github.com/vllm-project/vllm/pull/47916.
     """
     if item.native.get("name") != native.get("name"):

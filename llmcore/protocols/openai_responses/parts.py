@@ -276,7 +276,7 @@ def _tool_search(
 
 
 def _approval(part: ToolResultPart, call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
-    """Return whether a call of an MCP tool may go on; any value but true refuses it."""
+    """Return whether a call of an MCP tool may run; any value but true refuses it."""
     value = _plain(part, diagnostics)
     given = value if isinstance(value, Mapping) else {"approve": value}
     approve = given.get("approve") is True and not part.is_error

@@ -229,7 +229,7 @@ def _simple_variant(simple: list[Any], data: object) -> Any:
 
 
 def _union_writer(kind: Any, converter: cattrs.Converter) -> Any:
-    """Write what is there: a string as a string, a tuple as a list."""
+    """Write a string as a string, and a tuple as a list."""
     variants = _variants(kind)
     lists = next((variant for variant in variants if is_tuple(variant)), None)
     classes = {v: converter.get_unstructure_hook(v) for v in variants if isinstance(v, type)}
