@@ -15,7 +15,7 @@ class Admissions:
         self._show = show
 
     def admitted(self) -> "Admission":
-        """Return what counts a request as under way, for a block or until released."""
+        """Return a context that counts a request as under way, for a block or until released."""
         return Admission(self)
 
     def count(self, more: int) -> None:

@@ -151,7 +151,7 @@ class Generation(Generic[Read]):
         return replace(chosen, upstream=changed(chosen.upstream, kept_state=kept_state))
 
     def keeping_calls(self, writer: FrontWriter, owner: str) -> Keep:
-        """Return what stores the state of the calls that *writer* writes for *owner*."""
+        """Return a function that stores the state of the calls that *writer* writes for *owner*."""
 
         async def keep() -> None:
             self._service.call_states.put(owner, writer.sealed_calls)
@@ -392,7 +392,7 @@ class Generation(Generic[Read]):
 
 
 def _renamed(front: Front[Any], chosen: ChosenModel) -> Renamed | None:
-    """Return what writes the client's name of the model into a response of the upstream."""
+    """Return a function that writes the client's name of the model into an upstream's response."""
     renamed = front.renamed
     if renamed is None or chosen.name == chosen.model.id:
         return None

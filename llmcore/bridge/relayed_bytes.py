@@ -296,7 +296,7 @@ class RelayedBytes:
         return limited
 
     def copied(self, chunks: Chunks) -> Chunks:
-        """Return what iterates over the bytes that the call reads, from *chunks* and runs."""
+        """Return an iterator over the bytes that the call reads, from *chunks* and runs."""
         self._next_chunk = chunks.__anext__
         return _CopiedChunks(self, chunks)
 

@@ -234,7 +234,7 @@ class Service:
     # -- Responses
 
     async def upstream(self, target: UpstreamModel) -> Upstream:
-        """Return what requests to *target* are read for; FrontError if the name is rejected."""
+        """Return the upstream that requests to *target* are read for; FrontError for its errors."""
         try:
             return self._read_for(target, self._sealer or await self.sealer())
         except LLMError as error:
@@ -276,7 +276,7 @@ class Service:
         return await PooledRun.begin(plan, self.upstream_health, self.metrics, make)
 
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
-        """Return what the upstream would be sent for *request*."""
+        """Return *request* as it would be sent to the upstream."""
         step = partial(self._upstreams.client.prepare, request, streaming=True)
         prepared = await self.run_in_thread_if(step, large=is_large(request))
         return prepared.alt(from_llm_error).unwrap()
@@ -288,7 +288,7 @@ class Service:
     # -- The store
 
     async def sealer(self) -> Sealer:
-        """Return what signs clients' state: with the configured key, or with the store's."""
+        """Return the sealer of clients' state: with the configured key, or with the store's."""
         if self._sealer is None:
             self._sealer = Sealer(await self.from_store(self.store.sealing_key()))
         return self._sealer

@@ -62,7 +62,7 @@ class Preparation:
         self._signing = AuthContext(environ=self._environ)
 
     def context(self, token: str | None) -> AuthContext:
-        """Return what requests are signed with now."""
+        """Return the context that requests are signed with now."""
         return _at(self._signing, datetime.now(UTC), token)
 
     async def ready(

@@ -170,7 +170,7 @@ class UnaryMethods(ABC):
     async def stream_speech(
         self, request: SpeechRequest, *, timeouts: Timeouts | None = None
     ) -> Result[ByteStream, LLMError]:
-        """Return the text of *request* spoken, to be read while it arrives.
+        """Return the speech of the text of *request*, to be read while it arrives.
 
         The recording is what `generate_speech` would return as a whole. A ConfigurationError where
         the API answers with a document, as those of Gemini and Mistral do. No middleware is run.

@@ -437,7 +437,7 @@ class Front(Generic[Read]):
     error_change: Callable[[ClientRequest], Callable[[FailureResponse], FailureResponse] | None] = (
         lambda _request: None
     )
-    """Returns what changes an error response for the client of a request; None for no change."""
+    """Returns a function that adapts error responses to the client of a request, or None."""
 
     def error(self, error: FrontError) -> FailureResponse:
         """Return the error response to a request of which nothing is known: see `error_form`."""
@@ -446,7 +446,7 @@ class Front(Generic[Read]):
         )
 
     def error_form(self, request: ClientRequest) -> Callable[[FrontError], FailureResponse]:
-        """Return what makes the error responses to *request*."""
+        """Return a function that makes the error responses to *request*."""
         change = self.error_change(request)
         return self.error if change is None else lambda error: change(self.error(error))
 

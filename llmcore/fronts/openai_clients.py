@@ -49,7 +49,7 @@ def wants_status_as_code(request: ClientRequest) -> bool:
 
 
 def error_change(request: ClientRequest) -> Callable[[FailureResponse], FailureResponse] | None:
-    """Return what changes the error responses to *request*; None for most clients."""
+    """Return a function that adapts the error responses to *request*; None for most clients."""
     return _with_status_as_code if wants_status_as_code(request) else None
 
 

@@ -67,7 +67,7 @@ async def retried(
     request: UnaryRequest,
     settings: UnarySettings,
 ) -> Result[_Response, LLMError]:
-    """Return what *send*, a method of the client, returns for *request*; errors are retried."""
+    """Return the response of *send*, a method of the client, to *request*; errors are retried."""
     limits = client_of(settings).timeouts_for(request, settings.get("timeout"))
     policy = RetryPolicy(max_retries=settings.get("max_retries", 2))
     return await retry(lambda: send(request, timeouts=limits), policy)

@@ -165,8 +165,8 @@ class DeltaForm:
     """
 
     reader: Callable[[bytes], TextReader | None]
-    """Returns what reads the payloads of events that add to the same text as the event in this
-    payload; None for an event that may do more, and for what is not an event."""
+    """Returns a reader of events that add to the same text as the event in this payload; None for
+    an event that may do more, and for anything else."""
     with_text: Callable[[dict[str, Any], str], None]
     """Replaces the text of such an event, decoded."""
 

@@ -319,7 +319,7 @@ def announce(
 def counts_reader(
     fields: Mapping[str, Iterable[tuple[str, ...]]],
 ) -> Callable[[Mapping[str, Any]], dict[str, int | None]]:
-    """Return what reads the counts of a usage object by the names in *fields*.
+    """Return a function that reads the counts of a usage object by the names in *fields*.
 
     *fields* has the paths of each, of which the first that leads to a count is taken.
     """

@@ -383,7 +383,7 @@ _JSON_LINES: Final = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
 
 
 def _is_plain_text(head: bytes, framing: Framing) -> bool:
-    """Return whether a body begins with something else than server-sent events."""
+    """Return whether a body begins with anything but server-sent events."""
     return framing.id == "sse" and head.strip() != b"" and not _ANY_SSE_FIELD.search(head)
 
 

@@ -227,7 +227,7 @@ class GithubCopilot(ConfigurableProvider):
 
     @property
     def responses_route(self) -> Route[ResponsesBody]:
-        """The route to `POST /responses`, configured alike."""
+        """The route to `POST /responses`, with the same configuration."""
         return self.chat_route.with_(
             id=f"{PROVIDER}-responses",
             protocol=_RESPONSES,
@@ -236,7 +236,7 @@ class GithubCopilot(ConfigurableProvider):
 
     @property
     def messages_route(self) -> Route[MessagesBody]:
-        """The route to `POST /v1/messages`, configured alike."""
+        """The route to `POST /v1/messages`, with the same configuration."""
         own = {"anthropic-version": MESSAGES_VERSION}
         return self.chat_route.with_(
             id=f"{PROVIDER}-messages",

@@ -77,7 +77,7 @@ class OpenAI(ConfigurableProvider):
 
     @property
     def responses_route(self) -> Route[ResponsesBody]:
-        """The route to `POST /responses`, configured alike."""
+        """The route to `POST /responses`, with the same configuration."""
         return self.chat_route.with_(
             id=openai_responses.protocol.id,
             protocol=openai_responses.protocol,

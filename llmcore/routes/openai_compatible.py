@@ -76,7 +76,7 @@ class OpenAICompatible(ConfigurableProvider):
 
     @property
     def responses_route(self) -> Route[ResponsesBody]:
-        """The route to `POST /responses`, configured alike."""
+        """The route to `POST /responses`, with the same configuration."""
         return self.chat_route.with_(
             id=f"{self.chat_route.provider}-responses",
             protocol=_RESPONSES.get(_host_of(str(self.chat_route.endpoint.base_url)), _COMPATIBLE),

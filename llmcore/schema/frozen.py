@@ -118,7 +118,7 @@ def _freeze(value: Any) -> None:
 
 
 def _after(hook: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return what freezes a value, and then calls the *hook* of its class."""
+    """Return a function that freezes a value, and then calls the *hook* of its class."""
     if hook is _freeze:
         return hook
 

@@ -40,14 +40,14 @@ generate_image = blocking(media.generate_image, __name__)
 transcribe = blocking(media.transcribe, __name__)
 """Return the text of a recording."""
 generate_speech = blocking(media.generate_speech, __name__)
-"""Return a text spoken."""
+"""Return the speech of a text."""
 _open_speech = blocking(media.stream_speech, __name__)
 _generate_object = blocking(objects.generate_object, __name__)
 
 
 @with_parameters_of(media.stream_speech)
 def stream_speech(*args: Any, **settings: Any) -> ByteStream:
-    """Return a text spoken, piece by piece."""
+    """Return the speech of a text, piece by piece."""
     return ByteStream(_open_speech(*args, **settings))
 
 

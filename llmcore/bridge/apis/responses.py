@@ -146,7 +146,7 @@ class Responses(Generation[ReadResponsesRequest]):
         writer: ResponsesWriter,
         memory: "TurnMemory",
     ) -> Keep:
-        """Return what stores the response where that is wanted, and keeps it in *memory*."""
+        """Return a function that stores the response if requested, and keeps it in *memory*."""
         store = self._storing(call, read, writer, self._store.put)
 
         async def keep() -> None:
@@ -163,7 +163,7 @@ class Responses(Generation[ReadResponsesRequest]):
         writer: ResponsesWriter,
         put: Callable[[Record], Awaitable[None]],
     ) -> Keep:
-        """Return what stores the response by *put*, or else the state of its calls alone."""
+        """Return a function that stores the response by *put*, or the state of its calls alone."""
         owner = call.caller.owner
         keep_calls = self.keeping_calls(writer, owner)
         if not read.store:

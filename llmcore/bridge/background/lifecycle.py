@@ -65,7 +65,7 @@ class Lifecycle:
         self._store = store
 
     async def begin(self, record: Record) -> None:
-        """Enter the response of *record*, which is queued."""
+        """Store *record*, whose response is queued."""
         await self._store.swap(_state(record.id), None, _QUEUED, _MAX_STATE_S)
         await self._store.keep(_life(record.id), b"0", LEASE_S)
         await self._store.put(record)  # last: who finds the record finds its state

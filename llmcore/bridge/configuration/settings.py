@@ -169,7 +169,7 @@ class AccountSettings:
     admin_key: str | None = _text("ADMIN_KEY", secret=True)
     """The key of the operations that manage keys; None is that there are none."""
     budget_usd: float | None = _amount("BUDGETS_USD", float, most=1e6)
-    """US dollars of all responses of a period together."""
+    """US dollars of all responses of a period in total."""
     budget_tokens: int | None = _amount("BUDGETS_TOKENS", int, most=1e15)
     """Tokens of all responses of a period together."""
     budget_period: BudgetPeriod = _one_of("BUDGETS_PERIOD", "month", BudgetPeriod)

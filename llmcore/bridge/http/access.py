@@ -236,7 +236,7 @@ def caller_of(scope: Scope) -> Caller:
 
 
 def admission_of(scope: Scope) -> Callable[[], Awaitable[Caller]]:
-    """Return what admits a further request of an admitted WebSocket, and returns its caller.
+    """Return a function that admits another request of a WebSocket, and returns its caller.
 
     It raises FrontError, as where the key has been revoked since.
     """
@@ -406,7 +406,7 @@ def page_origin(scope: Scope, allowed: Collection[str]) -> str | None:
 
 
 def preflight_response(scope: Scope, origin: str) -> BytesResponse | None:
-    """Return what allows a page of *origin* its request; None for another request than that."""
+    """Return the response to a preflight request of *origin*; None for any other request."""
     headers = headers_of(scope)
     if scope["method"] != "OPTIONS" or _ASKED_METHOD not in headers:
         return None

@@ -239,7 +239,7 @@ def _unframed(chunks: bytes) -> bytes:
 
 
 def web_sockets(body_s: float) -> Callable[..., asyncio.Protocol]:
-    """Return what makes the protocol of a connection that becomes a WebSocket, for uvicorn.
+    """Return a function with which uvicorn makes the protocol of a WebSocket's connection.
 
     A message that takes more than *body_s* seconds to arrive closes it. What it needs is imported
     with the first one: most clients open none.

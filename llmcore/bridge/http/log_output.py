@@ -91,7 +91,9 @@ class LineHandler(logging.StreamHandler[TextIO]):
 
 
 def _sender_for(stream: TextIO, opened: ExitStack) -> Send | None:
-    """Return what writes to *stream* without waiting; None on Windows, and without a descriptor.
+    """Return a function that writes to *stream* without waiting; None where that is impossible.
+
+    It is on Windows, and for a stream without a descriptor.
 
     What is opened for it is closed with *opened*.
     """

@@ -202,7 +202,7 @@ class _RunResponse(Generic[Run]):
 
     _run: Run
     _done: Callable[[], None]
-    """Called when all is over."""
+    """Called once the response has ended."""
     _charge: Callable[[], None]
     """Called before anything is sent."""
 

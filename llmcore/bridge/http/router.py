@@ -39,7 +39,7 @@ class Router(Generic[T]):
                 self._fixed[method, path] = first
 
     def find(self, method: str, path: str) -> Found[T]:
-        """Return what answers; FrontError, 404 or 405, if nothing does. HEAD is read as GET."""
+        """Return the target of a path, of HEAD that of GET; FrontError, 404 or 405, without one."""
         method = "GET" if method == "HEAD" else method
         match = self._fixed.get((method, path)) or self._match(method, path)
         if match is None:

@@ -72,7 +72,7 @@ class UpstreamHealth:
         self.configure(settings, upstreams)
 
     def configure(self, settings: CoolDownSettings, upstreams: Sequence[UpstreamSettings]) -> None:
-        """Use other settings from now on.
+        """Use new settings from now on.
 
         Upstreams that changed lose their recorded failures, and begin a new minute of requests.
         Those that refused their keys are asked again, since keys may come from variables.

@@ -55,7 +55,7 @@ class StateUnavailableError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """Return what kind of error it is, and the first line of its message, for the log.
+    """Return the class of the error and the first line of its message, for the log.
 
     Messages of database servers and their clients name hosts and users, and no passwords.
     """

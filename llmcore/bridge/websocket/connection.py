@@ -53,7 +53,7 @@ MAX_AT_ONCE: Final = 16
 MAX_LANES: Final = 32
 """Lanes with a name."""
 MAX_WAITING: Final = 64
-"""The most requests of one connection, those under way included."""
+"""The most requests of one connection, including those under way."""
 STOPPING: Final = 1012
 """The code of a `websocket.disconnect` by which the server asks for the connection's end."""
 UNFINISHED: Final = "openbridge.unfinished"

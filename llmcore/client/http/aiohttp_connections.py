@@ -56,7 +56,7 @@ class _Content(StreamReader):
             self._protocol.pause_socket()
 
     async def readany(self) -> bytes:
-        """Return what has come, once there is any; empty at the end.
+        """Return the bytes that have arrived, at least one; empty at the end.
 
         A body that broke off is read up to there, and then raises the reason.
         """

@@ -186,7 +186,7 @@ class _Unread:
 
 
 _new_poll: Final[Any] = getattr(select, "poll", None)
-"""Returns what watches sockets; None on Windows, which has no such function."""
+"""Returns an object that polls sockets; None on Windows, which has no such function."""
 _HAS_BYTES: Final[int] = getattr(select, "POLLIN", 0)
 
 

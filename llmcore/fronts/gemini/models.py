@@ -120,9 +120,9 @@ def encoding(request: ClientRequest) -> StreamEncoding:
 
 
 def error_change(request: ClientRequest) -> Callable[[FailureResponse], FailureResponse] | None:
-    """Return what puts an error into a list, as the chunks of a stream that is one JSON array are.
+    """Return a function that puts an error into a list, for a stream that is one JSON array.
 
-    So Google's servers send it, and clients that read the array's elements look there for it.
+    Google's servers send it so, and clients that read the array's elements look for it there.
     """
     return _in_list if _takes_array(request) else None
 

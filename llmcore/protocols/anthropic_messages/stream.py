@@ -449,7 +449,7 @@ def fast_reader(state: MessagesState) -> FastReader | None:
 
 
 def text_reader(data: bytes) -> TextReader | None:
-    """Return what reads the deltas of the same block and type as the one in *data*."""
+    """Return a reader of deltas of the same block and type as the one in *data*."""
     try:
         first = _read_delta(data)
     except _UNREADABLE:

@@ -136,7 +136,7 @@ _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def duration_s(text: str) -> float | None:
-    """Return the seconds that *text* spells with units (`1m30s`, `20ms`, `6 seconds`)."""
+    """Return the duration in *text*, which has units (`1m30s`, `20ms`), in seconds; else None."""
     if not _DURATION.fullmatch(text.strip()):
         return None
     return sum(float(count) * _unit_s(unit) for count, unit in _DURATION_PART.findall(text))

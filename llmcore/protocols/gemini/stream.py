@@ -366,7 +366,7 @@ def _text_run(state: GeminiState, kind: type[TextDelta | ReasoningDelta]) -> Fas
 
 
 def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
-    """Return what collects the pieces of a call, which `end_call` joins."""
+    """Return a reader that collects the pieces of a call, which `end_call` joins."""
     info, usage = state.info, state.usage
     created = info.metadata.get("createTime")
     arguments: list[NativeObject] = []
@@ -403,7 +403,7 @@ def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
 
 
 def text_reader(data: bytes) -> TextReader | None:
-    """Return what reads the chunks that continue the same text or thought as the one in *data*."""
+    """Return a reader of chunks that continue the same text or thought as the one in *data*."""
     try:
         first = _read_text(data)
     except _UNREADABLE:

@@ -451,7 +451,7 @@ _TEXTS: Final = frozenset({"content", "refusal", *REASONING_FIELDS})
 
 
 def text_reader(data: bytes) -> TextReader | None:
-    """Return what reads the chunks that continue the same text or call as the one in *data*."""
+    """Return a reader of chunks that continue the same text or call as the one in *data*."""
     try:
         ((field, value),) = _given(_read(data).choices[0].delta)
         index = _continued_call(value) if field == "tool_calls" else None

@@ -469,7 +469,7 @@ _place: Final = operator.attrgetter(
 
 
 def text_reader(data: bytes) -> TextReader | None:
-    """Return what reads the deltas of the same segment as the one in *data*."""
+    """Return a reader of deltas of the same segment as the one in *data*."""
     try:
         first = _read(data)
     except _UNREADABLE:
