@@ -207,7 +207,7 @@ async def test_what_is_long_anywhere_is_translated_beside_the_loop(
     settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Its size counts, not the number of input items: other streams go on meanwhile."""
-    threads: dict[str, list[int]] = {"read_with_stored": [], "prepare": []}
+    threads: dict[str, list[int]] = {"read_request": [], "prepare": []}
 
     def noted(module: Any, name: str) -> None:
         original = getattr(module, name)
@@ -218,13 +218,13 @@ async def test_what_is_long_anywhere_is_translated_beside_the_loop(
 
         monkeypatch.setattr(module, name, call)
 
-    noted(operations_module, "read_with_stored")
+    noted(operations_module, "read_request")
     noted(Route, "prepare")
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, **long_inputs()[where]})
 
     assert answer.status_code == 200
-    assert threading.get_ident() not in threads["read_with_stored"]
+    assert threading.get_ident() not in threads["read_request"]
     if where not in ("arguments", "unknown fields"):  # these are short once they are read
         assert threading.get_ident() not in threads["prepare"]
 
@@ -270,13 +270,13 @@ async def test_long_conversations_are_read_beside_the_loop(
 ) -> None:
     """Their translation takes a while, in which other streams go on."""
     loop_thread, threads = threading.get_ident(), []
-    read = translate_module.read
+    read = translate_module.read_request
 
     def noted(*args: Any, **fields: Any) -> Any:
         threads.append(threading.get_ident())
         return read(*args, **fields)
 
-    monkeypatch.setattr(operations_module, "read_with_stored", noted)
+    monkeypatch.setattr(operations_module, "read_request", noted)
     said = [{"role": role, "content": "x"} for _ in range(250) for role in ("user", "assistant")]
     async with asked(settings) as client:
         first = (await client.post("/v1/responses", json={**ASK, "input": said})).json()
