@@ -46,6 +46,10 @@ IN_LIBRARY = {
     r"\bpictures?\b": "image",
     r"\bhang up\b": "close the call or the connection",
     r"\bwhat is so anyway\b": "values equal to the default",
+    r"\bof ours\b": "of llmcore, of the gateway; or what makes it so",
+    r"\bfor good\b": "permanently",
+    r"\banew\b": "again, or for each ...",
+    r"\bin the place of\b": "in place of, or after",
 }
 """Patterns of the prose of llmcore alone."""
 
@@ -53,6 +57,9 @@ OPENINGS = {
     r"What\b": "name the thing: 'The state ...', 'Returns ...'",
     r"Take\b": "state the effect: 'Emits ...', 'Adds ...'",
     r"Who\b": "name the thing",
+    r"Returns? what (?:reads|writes|stores|makes|changes|copies|iterates|collects)\b": (
+        "name it: a function that ..., a reader of ..."
+    ),
     r"\w+\.?$": "one word does not describe anything",
 }
 """Patterns of the first line of a docstring."""

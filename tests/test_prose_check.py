@@ -19,6 +19,11 @@ from scripts.check_prose import faults_of
         "# the file knows no paths",
         '"""The header that says who asks."""',
         '"""The text that was said."""',
+        '"""Return what reads the deltas of a text."""',
+        '"""Read the settings anew."""',
+        "# a lock of ours alone",
+        '"""Put a text in the place of each part."""',
+        'raise ValueError("the key is revoked for good")',
     ],
 )
 def test_prose_that_slows_readers_down_is_found(source: str) -> None:

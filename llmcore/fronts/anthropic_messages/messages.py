@@ -10,8 +10,8 @@ Sources, read November 2026: https://platform.claude.com/docs/en/api/messages/cr
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 
 The reader is lenient: results after text, empty texts and repeated ids are repaired for the
-upstreams that refuse them by `llmcore.protocols.history`. Thinking that no seal of ours covers goes
-to a Messages upstream as it came; another one gets its text, without the signature.
+upstreams that refuse them by `llmcore.protocols.history`. Thinking without sealed state goes to
+a Messages upstream as it came; another one gets its text, without the signature.
 """
 
 from collections.abc import Iterable, Sequence

@@ -52,7 +52,7 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> InMemoryMetricReader:
-    """Return what reads the metrics of the global provider of meters."""
+    """Return a reader of the metrics of the global provider of meters."""
     made = InMemoryMetricReader()
     provider = MeterProvider([made])
     monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", provider)
