@@ -11,7 +11,7 @@ names a `ProviderEntry`.
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError
@@ -114,6 +114,25 @@ class ProviderEntry:
             raise ConfigurationError(message, provider=self.id, cause=error) from error
 
 
+def _chat_provider(id: str, name: str, docs: str, *keys: str, **facts: Any) -> ProviderEntry:
+    """Return the entry of the class *name* in `chat_providers`, with *keys* as `key_variables`."""
+    home = f"llmcore.routes.chat_providers:{name}"
+    return ProviderEntry(id=id, home=home, docs=docs, key_variables=keys, **facts)
+
+
+def _own_server(id: str, name: str, docs: str, key: str) -> ProviderEntry:
+    """Return the entry of a server that users run, of the class *name* in `chat_servers`."""
+    return ProviderEntry(
+        id=id,
+        home=f"llmcore.routes.chat_servers:{name}",
+        docs=docs,
+        key_variables=(key,),
+        needs_key=False,
+        base_url_variable=f"{id.upper()}_BASE_URL",
+        note="your own server",
+    )
+
+
 PROVIDERS: Final = (
     ProviderEntry(
         id="openai",
@@ -143,18 +162,18 @@ PROVIDERS: Final = (
         protocols=("gemini",),
         only_own_models=True,
     ),
-    ProviderEntry(
-        id="mistral",
-        home="llmcore.routes.chat_providers:Mistral",
-        docs="https://docs.mistral.ai/api/",
-        key_variables=("MISTRAL_API_KEY",),
+    _chat_provider(
+        "mistral",
+        "Mistral",
+        "https://docs.mistral.ai/api/",
+        "MISTRAL_API_KEY",
         only_own_models=True,
     ),
-    ProviderEntry(
-        id="deepseek",
-        home="llmcore.routes.chat_providers:DeepSeek",
-        docs="https://api-docs.deepseek.com",
-        key_variables=("DEEPSEEK_API_KEY",),
+    _chat_provider(
+        "deepseek",
+        "DeepSeek",
+        "https://api-docs.deepseek.com",
+        "DEEPSEEK_API_KEY",
         only_own_models=True,
     ),
     ProviderEntry(
@@ -165,27 +184,22 @@ PROVIDERS: Final = (
         protocols=("openai-chat", "openai-responses"),
         only_own_models=True,
     ),
-    ProviderEntry(
-        id="moonshot",
-        home="llmcore.routes.chat_providers:Moonshot",
-        docs="https://platform.kimi.ai/docs",
-        key_variables=("MOONSHOT_API_KEY",),
+    _chat_provider(
+        "moonshot",
+        "Moonshot",
+        "https://platform.kimi.ai/docs",
+        "MOONSHOT_API_KEY",
         only_own_models=True,
     ),
-    ProviderEntry(
-        id="zai",
-        home="llmcore.routes.chat_providers:ZAI",
-        docs="https://docs.z.ai",
-        key_variables=("ZAI_API_KEY",),
+    _chat_provider(
+        "zai",
+        "ZAI",
+        "https://docs.z.ai",
+        "ZAI_API_KEY",
         base_url_variable="ZAI_BASE_URL",
         only_own_models=True,
     ),
-    ProviderEntry(
-        id="perplexity",
-        home="llmcore.routes.chat_providers:Perplexity",
-        docs="https://docs.perplexity.ai",
-        key_variables=("PERPLEXITY_API_KEY",),
-    ),
+    _chat_provider("perplexity", "Perplexity", "https://docs.perplexity.ai", "PERPLEXITY_API_KEY"),
     ProviderEntry(
         id="azure",
         home="llmcore.routes.azure:Azure",
@@ -205,47 +219,22 @@ PROVIDERS: Final = (
         settings=(("referer", "OPENROUTER_HTTP_REFERER"), ("title", "OPENROUTER_X_TITLE")),
         note="a gateway to many",
     ),
-    ProviderEntry(
-        id="groq",
-        home="llmcore.routes.chat_providers:Groq",
-        docs="https://console.groq.com/docs",
-        key_variables=("GROQ_API_KEY",),
+    _chat_provider("groq", "Groq", "https://console.groq.com/docs", "GROQ_API_KEY"),
+    _chat_provider("together", "Together", "https://docs.together.ai", "TOGETHER_API_KEY"),
+    _chat_provider("fireworks", "Fireworks", "https://docs.fireworks.ai", "FIREWORKS_API_KEY"),
+    _chat_provider(
+        "cerebras", "Cerebras", "https://inference-docs.cerebras.ai", "CEREBRAS_API_KEY"
     ),
-    ProviderEntry(
-        id="together",
-        home="llmcore.routes.chat_providers:Together",
-        docs="https://docs.together.ai",
-        key_variables=("TOGETHER_API_KEY",),
+    _chat_provider("baseten", "Baseten", "https://docs.baseten.co", "BASETEN_API_KEY"),
+    _chat_provider(
+        "deepinfra",
+        "DeepInfra",
+        "https://docs.deepinfra.com",
+        "DEEPINFRA_API_KEY",
+        "DEEPINFRA_TOKEN",
     ),
-    ProviderEntry(
-        id="fireworks",
-        home="llmcore.routes.chat_providers:Fireworks",
-        docs="https://docs.fireworks.ai",
-        key_variables=("FIREWORKS_API_KEY",),
-    ),
-    ProviderEntry(
-        id="cerebras",
-        home="llmcore.routes.chat_providers:Cerebras",
-        docs="https://inference-docs.cerebras.ai",
-        key_variables=("CEREBRAS_API_KEY",),
-    ),
-    ProviderEntry(
-        id="baseten",
-        home="llmcore.routes.chat_providers:Baseten",
-        docs="https://docs.baseten.co",
-        key_variables=("BASETEN_API_KEY",),
-    ),
-    ProviderEntry(
-        id="deepinfra",
-        home="llmcore.routes.chat_providers:DeepInfra",
-        docs="https://docs.deepinfra.com",
-        key_variables=("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
-    ),
-    ProviderEntry(
-        id="huggingface",
-        home="llmcore.routes.chat_providers:HuggingFace",
-        docs="https://huggingface.co/docs/inference-providers",
-        key_variables=("HF_TOKEN",),
+    _chat_provider(
+        "huggingface", "HuggingFace", "https://huggingface.co/docs/inference-providers", "HF_TOKEN"
     ),
     ProviderEntry(
         id="github-copilot",
@@ -293,41 +282,16 @@ PROVIDERS: Final = (
         key_variables=("CLOUDFLARE_API_TOKEN",),
         read_later=("CLOUDFLARE_ACCOUNT_ID",),
     ),
-    ProviderEntry(
-        id="ollama",
-        home="llmcore.routes.chat_servers:Ollama",
-        docs="https://docs.ollama.com/api/openai-compatibility",
-        key_variables=("OLLAMA_API_KEY",),
-        needs_key=False,
-        base_url_variable="OLLAMA_BASE_URL",
-        note="your own server",
+    _own_server(
+        "ollama", "Ollama", "https://docs.ollama.com/api/openai-compatibility", "OLLAMA_API_KEY"
     ),
-    ProviderEntry(
-        id="vllm",
-        home="llmcore.routes.chat_servers:VLLM",
-        docs="https://docs.vllm.ai",
-        key_variables=("VLLM_API_KEY",),
-        needs_key=False,
-        base_url_variable="VLLM_BASE_URL",
-        note="your own server",
-    ),
-    ProviderEntry(
-        id="lmstudio",
-        home="llmcore.routes.chat_servers:LMStudio",
-        docs="https://lmstudio.ai/docs/developer",
-        key_variables=("LM_API_TOKEN",),
-        needs_key=False,
-        base_url_variable="LMSTUDIO_BASE_URL",
-        note="your own server",
-    ),
-    ProviderEntry(
-        id="llamacpp",
-        home="llmcore.routes.chat_servers:LlamaCpp",
-        docs="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
-        key_variables=("LLAMA_API_KEY",),
-        needs_key=False,
-        base_url_variable="LLAMACPP_BASE_URL",
-        note="your own server",
+    _own_server("vllm", "VLLM", "https://docs.vllm.ai", "VLLM_API_KEY"),
+    _own_server("lmstudio", "LMStudio", "https://lmstudio.ai/docs/developer", "LM_API_TOKEN"),
+    _own_server(
+        "llamacpp",
+        "LlamaCpp",
+        "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+        "LLAMA_API_KEY",
     ),
     ProviderEntry(
         id="local",
