@@ -37,6 +37,7 @@ from attrs import evolve
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.lowering import with_parts
+from llmcore.protocols.tool_schema.normalise import renamed
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
@@ -270,11 +271,6 @@ def _part(part: ContentPart, replaced: Mapping[str, Names]) -> ContentPart:
     if not isinstance(part.arguments, Mapping):
         return part
     return evolve(part, arguments=renamed(part.arguments, replaced[part.name]))
-
-
-def renamed(fields: Any, names: Names) -> dict[str, Any]:
-    """Return the object *fields* with its keys replaced by *names*."""
-    return {names.get(name, name): value for name, value in fields.items()}
 
 
 # -- in the response

@@ -1,7 +1,7 @@
 """Rewrites other drafts and spellings of JSON Schema in the form that a target supports."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from llmcore.protocols.tool_schema.traverse import (
     MANY,
@@ -72,19 +72,20 @@ def to_2020_12(schema: JsonObject) -> Schema:
     """
     result = dict(schema)
     if isinstance(result.get("items"), list):
-        result = _renamed(result, {"items": "prefixItems", "additionalItems": "items"})
+        result = renamed(result, {"items": "prefixItems", "additionalItems": "items"})
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(flag := result.get(exclusive), bool):
             result.pop(exclusive)
             if flag and bound in result:
-                result = _renamed(result, {bound: exclusive})
+                result = renamed(result, {bound: exclusive})
     if "array" in types_of(result) and "items" not in result and "prefixItems" not in result:
         result["items"] = {}
     return result
 
 
-def _renamed(schema: Schema, names: Mapping[str, str]) -> Schema:
-    return {names.get(key, key): value for key, value in schema.items()}
+def renamed(fields: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return *fields* with the keys that are in *names* replaced by them."""
+    return {names.get(name, name): value for name, value in fields.items()}
 
 
 def with_null(schema: Schema) -> Schema:
