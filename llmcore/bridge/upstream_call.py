@@ -237,7 +237,7 @@ class UpstreamCall(CallRecord):
     def _attempt_without_reasoning(self) -> EventStream:
         if self._without_reasoning is not None:
             self.sent = self._without_reasoning(self.sent)
-        why = "the upstream cannot read it: it is of another account, deployment or model"
+        why = "the upstream cannot read it: it belongs to another account, deployment or model"
         self.removed.append(
             Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
         )

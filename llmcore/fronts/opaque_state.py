@@ -215,7 +215,7 @@ def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> 
     data = sealer.unpack(text, limit)
     state = object_or_empty(json.loads(data))
     if state.get("v") != _VERSION:
-        raise ValueError("it is of another version of the gateway")
+        raise ValueError("another version of the gateway wrote it")
     try:
         origin = from_json(Origin, state.get("origin"))
         entries = [_read_entry(entry) for entry in objects(state.get("parts"))]

@@ -61,7 +61,7 @@ class Sealer:
 
 def _decoded(text: str) -> bytes:
     if not text.startswith(PREFIX):
-        raise ValueError("it is not of this gateway")
+        raise ValueError("this gateway did not seal it")
     body = text[len(PREFIX) :]
     try:
         return base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)

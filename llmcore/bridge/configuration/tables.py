@@ -276,7 +276,7 @@ class _Tables:
         for place, source in enumerate(sources):
             keys: Keys = (table, place)
             if source.name in seen:
-                raise self.document.error((*keys, "name"), f"{source.name!r} is there twice")
+                raise self.document.error((*keys, "name"), f"{source.name!r} is used twice")
             seen.add(source.name)
             given = [bool(source.key), bool(source.key_file), bool(source.key_command)]
             if sum(given) > 1:

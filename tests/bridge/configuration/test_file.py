@@ -291,7 +291,7 @@ on_context_overflow = "m"
         (f"{UPSTREAMS}weight = -1\n", r"line 10: upstreams\[2\]\.weight is invalid: .*>= 0"),
         (f"{UPSTREAMS}weight = '1'\n", r"line 10: upstreams\[2\]\.weight is invalid: Expected"),
         (f"{UPSTREAMS}key = 'x'\n", r"line 6: upstreams\[2\] gives more than one of key, "),
-        (f"{UPSTREAMS}{UPSTREAMS}", r"line 12: upstreams\[3\]\.name 'a' is there twice"),
+        (f"{UPSTREAMS}{UPSTREAMS}", r"line 12: upstreams\[3\]\.name 'a' is used twice"),
         ("[[clients]]\nname = 'a'\n", r"line 1: clients\[1\] needs a key"),
         ("[models.m]\n", r"line 1: models\.m\.targets must be a list"),
         ("[models.m]\ntargets = []\n", r"line 2: models\.m\.targets must be a list"),

@@ -100,7 +100,7 @@ WRONG: Sequence[tuple[str | bytes, int, str]] = [
     ),
     (GOOD + '[policies]\nretry_without = ["top p"]\n', 9, "is not the name of a parameter"),
     (GOOD + 'on_context_overflow = "m"\n', 8, "not another model"),
-    (UPSTREAM + UPSTREAM + MODEL, 7, "is there twice"),
+    (UPSTREAM + UPSTREAM + MODEL, 7, "is used twice"),
     (keyed("azure"), 1, "no Azure resource"),
     (keyed("azure", 'AZURE_OPENAI_RESOURCE_NAME = "a b"'), 1, "is not the name of a resource"),
     (keyed("cloudflare-workers-ai"), 1, "no account: set CLOUDFLARE_ACCOUNT_ID"),
