@@ -112,7 +112,7 @@ def on_content(
 ) -> ChatState:
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
-    text = str_or_empty(content)
+    text = content if isinstance(content, str) else ""
     if text and is_marked(delta):
         state, text = on_marked(state, text, events)
     for part in _parts(content):
