@@ -39,6 +39,7 @@ from llmcore.schema.json import (
     count_or_none,
     float_or_none,
     int_or_none,
+    object_or_empty,
     objects,
     replace_lone_surrogates,
     str_or_none,
@@ -356,13 +357,21 @@ _SHAPES: Final = 64
 """So many usage objects of different fields are remembered; a server sends one or two."""
 
 
+_ROOT_AGENT: Final = "/root"
+
+
 def is_commentary(holder: ContentPart | TextStart) -> bool:
     """Return whether a text comes before the answer, so that a wanted format is not for it.
 
-    OpenAI's models write such texts while they work. Source:
-    https://github.com/openai/openai-python/pull/3861
+    OpenAI's models write such texts while they work, and so do the agents that they give work to.
+    Sources: https://github.com/openai/openai-python/pull/3861,
+    https://developers.openai.com/api/docs/guides/responses-multi-agent.
     """
-    return any(data.get("phase") == "commentary" for data in holder.provider_metadata.values())
+    return any(
+        data.get("phase") == "commentary"
+        or object_or_empty(data.get("agent")).get("agent_name", _ROOT_AGENT) != _ROOT_AGENT
+        for data in holder.provider_metadata.values()
+    )
 
 
 class CommentaryAsReasoning:

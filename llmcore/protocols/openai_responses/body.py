@@ -26,11 +26,17 @@ from llmcore.protocols.lowering import (
     with_stream_options,
 )
 from llmcore.protocols.openai_responses.continuation import chains, continued, digests, note_lost
-from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
+from llmcore.protocols.openai_responses.messages import (
+    ResponsesTarget,
+    has_agents,
+    lower_messages,
+    target_of,
+)
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     MISSING_PARAMETERS,
+    MULTI_AGENT_HEADERS,
     PARAMETERS,
     PROVIDER_MEMORY,
     REQUEST_PATHS,
@@ -59,9 +65,12 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect
 ) -> Result[Built[ResponsesBody], LLMError]:
     """Return the body of *request*; whether to *stream* makes no other difference."""
-    return collect_diagnostics(
+    built = collect_diagnostics(
         lambda diagnostics: cast("ResponsesBody", _lower(request, stream, dialect, diagnostics))
     )
+    if not has_agents(request.options_for(METADATA_KEY, request.provider_id)):
+        return built
+    return built.map(lambda made: evolve(made, headers=MULTI_AGENT_HEADERS))
 
 
 def _lower(

@@ -23,7 +23,13 @@ from msgspec.structs import replace
 
 from llmcore.protocols.media import decode_leniently, decode_pieces
 from llmcore.protocols.openai_responses.matching import match_inside, match_or_begin
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, TEXT_EVENTS
+from llmcore.protocols.openai_responses.names import (
+    MESSAGE_FIELDS,
+    METADATA_KEY,
+    PART_TYPES,
+    REASONING_FIELDS,
+    TEXT_EVENTS,
+)
 from llmcore.protocols.openai_responses.state import (
     Item,
     Part,
@@ -83,8 +89,9 @@ def on_delta(state: ResponsesState, event: NativeObject, events: Events) -> Resp
 
 def _of_message(item: Item) -> ProviderMetadata:
     """Return the metadata that replaying a text of the message *item* needs."""
-    phase = item.native.get("phase")
-    return {METADATA_KEY: item.metadata if phase is None else {**item.metadata, "phase": phase}}
+    native, metadata = item.native, item.metadata
+    given = {name: native[name] for name in MESSAGE_FIELDS if native.get(name) is not None}
+    return {METADATA_KEY: {**metadata, **given} if given else metadata}
 
 
 def _delta(
@@ -334,8 +341,7 @@ def _thought(
     if not last:
         return ReasoningEnd(segment, text, provider_metadata={METADATA_KEY: metadata})
     native = item.native
-    if native.get("format") is not None:
-        metadata["format"] = native["format"]
+    metadata |= {name: native[name] for name in REASONING_FIELDS if native.get(name) is not None}
     return ReasoningEnd(
         segment,
         text,

@@ -11,7 +11,14 @@ from typing import Final
 from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, LoweringTarget, native_provider_ids, repair
 from llmcore.protocols.openai_responses.models import ResponsesDialect
-from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import (
+    AGENT,
+    CALL_IDS,
+    METADATA_KEY,
+    OPAQUE_CALL_FIELDS,
+    OUTPUT_ONLY_FIELDS,
+    PROTOCOL_ID,
+)
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
 from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_response
 from llmcore.schema.content import (
@@ -35,6 +42,8 @@ class ResponsesTarget(LoweringTarget, frozen=True, kw_only=True):
     """Whether the provider does not store anything, so that items must bring all they need."""
     breakpoints: bool = False
     """Whether the model takes breakpoints of the prompt cache."""
+    agents: bool = False
+    """Whether the model may have several agents."""
 
 
 def target_of(
@@ -64,7 +73,13 @@ def target_of(
         keys=native_provider_ids(request, METADATA_KEY, PROTOCOL_ID),
         stateless=stateless,
         breakpoints=dialect.takes_breakpoints(request.model_id),
+        agents=has_agents(options),
     )
+
+
+def has_agents(options: JsonObject) -> bool:
+    """Return whether a request with the native *options* lets the model have several agents."""
+    return object_or_empty(options.get("multi_agent")).get("enabled") is True
 
 
 def lower_messages(
@@ -81,18 +96,27 @@ def lower_messages(
         if message.name:
             here.at("name").unsupported("the Responses API accepts no names")
         if message.role == "assistant":
+            readable = context.policy.keeps_opaque(message.origin)
             rules = ReplayRules(
                 trusts=context.policy.item_ids,
-                readable=context.policy.keeps_opaque(message.origin),
+                readable=readable,
                 stored=not context.stateless,
                 ids=context.dialect.item_ids,
                 data_without_id=context.dialect.data_without_id,
                 keys=context.keys,
+                agents=context.agents,
+                omitted=_omitted_fields(readable=readable, agents=context.agents),
             )
             items += lower_response(message, rules, here)
         else:
             items += _lower_input_message(message, context, calls, here)
     return "\n\n".join(filter(None, texts)), items
+
+
+def _omitted_fields(*, readable: bool, agents: bool) -> frozenset[str]:
+    """Return the fields of items that are not sent back."""
+    opaque = frozenset() if readable else OPAQUE_CALL_FIELDS
+    return OUTPUT_ONLY_FIELDS | opaque | (frozenset() if agents else {AGENT})
 
 
 def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:

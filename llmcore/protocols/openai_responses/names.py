@@ -193,9 +193,28 @@ accept the item in the input of later requests. Sources: the `@ai-sdk/xai` packa
 https://github.com/tetsuo-ai/agenc-core/pull/1448.
 """
 
-CALL_FIELDS: Final = ("namespace", "caller", "async", "thought_signature")
+AGENT: Final = "agent"
+"""The field of an item that names the agent that made it, where a request lets the model have
+several (`multi_agent`). `/root` responds; it gives work to the others.
+
+Sources: the `openai` package, 3.57.0 (`types/beta/beta_response_output_item`),
+https://developers.openai.com/api/docs/guides/responses-multi-agent.
+"""
+MULTI_AGENT_HEADERS: Final[Mapping[str, str]] = {"openai-beta": "responses_multi_agent=v1"}
+MULTI_AGENT_ITEMS: Final = frozenset(
+    {"agent_message", "multi_agent_call", "multi_agent_call_output"}
+)
+"""Items of the agents' work together, which only requests for several agents take."""
+
+MESSAGE_FIELDS: Final = ("phase", AGENT)
+"""Fields of a message that go back with it besides its id and content."""
+REASONING_FIELDS: Final = ("format", AGENT)
+"""Fields of reasoning that go back with it besides its id, texts and proofs."""
+CALL_FIELDS: Final = ("namespace", "caller", "async", AGENT, "thought_signature")
 """Fields of a function call that go back with it besides its name, id and arguments."""
-OPAQUE_CALL_FIELDS: Final = ("thought_signature",)
+OUTPUT_ONLY_FIELDS: Final = frozenset({"created_by"})
+"""Fields of items that requests do not take."""
+OPAQUE_CALL_FIELDS: Final = frozenset({"thought_signature"})
 """Those of `CALL_FIELDS` that only the server that sent them takes: Perplexity's, of Gemini's
 calls. Source: the `perplexityai` package, 0.46.1 (`types/function_call_output_item`)."""
 

@@ -19,7 +19,7 @@ https://github.com/NousResearch/hermes-agent/pull/102282.
 """
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
@@ -27,7 +27,13 @@ from attrs import define, field
 
 from llmcore.protocols import media
 from llmcore.protocols.lowering import native_citations
-from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY, OPAQUE_CALL_FIELDS
+from llmcore.protocols.openai_responses.names import (
+    CALL_FIELDS,
+    MESSAGE_FIELDS,
+    METADATA_KEY,
+    MULTI_AGENT_ITEMS,
+    REASONING_FIELDS,
+)
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -54,7 +60,6 @@ _MAX_ID: Final = 64
 """The most characters of an item's id that the API accepts; some servers make longer ones."""
 _NEEDS_ID: Final = frozenset({"computer_call", "local_shell_call", "mcp_approval_request"})
 """Calls that have no form without their id."""
-_OUTPUT_ONLY: Final = frozenset({"created_by"})
 
 
 @frozen(kw_only=True)
@@ -71,6 +76,10 @@ class ReplayRules:
     """The items whose ids are sent."""
     data_without_id: bool
     """Whether encrypted reasoning may be sent without its id."""
+    agents: bool
+    """Whether the request lets the model have several agents."""
+    omitted: frozenset[str]
+    """Fields of items that are not sent."""
     keys: frozenset[str]
     """Under which ids native parts are this server's own."""
 
@@ -116,7 +125,7 @@ def lower_response(
                 item.id = None
             intact = True
         for item in group:
-            natives += _lowered(item, intact, rules)
+            natives += [without(native, *rules.omitted) for native in _lowered(item, intact, rules)]
     return natives
 
 
@@ -128,16 +137,13 @@ def _add(
 ) -> None:
     """Add *part* to the item it belongs to."""
     metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
-    if not rules.readable:
-        metadata = without(metadata, *OPAQUE_CALL_FIELDS)
     match part:
         case ReasoningPart():
             _add_reasoning(_joined(items, "reasoning", diagnostics, metadata), part, metadata)
         case TextPart() | RefusalPart():
             item = _joined(items, "message", diagnostics, metadata)
             item.content.append(_text(part, diagnostics))
-            if "phase" in metadata:
-                item.native["phase"] = metadata["phase"]
+            item.native |= _fields(metadata, MESSAGE_FIELDS)
         case ProviderPart(data=dict() as data) if metadata.get("part") == "content":
             _joined(items, "message", diagnostics, metadata).content.append(dict(data))
         case ToolCallPart() | ToolResultPart():
@@ -154,9 +160,13 @@ def _item(
     kind: _Kind, diagnostics: Diagnostics, metadata: NativeObject, native: NativeObject
 ) -> _Item:
     id_ = str_or_none(native.get("id")) or str_or_none(metadata.get("id"))
-    kept = without(native, *_OUTPUT_ONLY)
     position = int_or_none(metadata.get("index"))
-    return _Item(kind=kind, diagnostics=diagnostics, position=position, id=id_, native=kept)
+    return _Item(kind=kind, diagnostics=diagnostics, position=position, id=id_, native=native)
+
+
+def _fields(metadata: NativeObject, names: Iterable[str]) -> NativeObject:
+    """Return those of the fields *names* that the item had, as *metadata* has them."""
+    return {name: metadata[name] for name in names if name in metadata}
 
 
 def _joined(
@@ -164,12 +174,10 @@ def _joined(
 ) -> _Item:
     """Return the last item if a part with *metadata* continues it, else a new one."""
     new = _item(kind, diagnostics, metadata, {"type": kind})
-    if (
-        items
-        and items[-1].key == new.key
-        and items[-1].native.get("phase") == metadata.get("phase")
-    ):
-        return items[-1]
+    if items and items[-1].key == new.key:
+        before = _fields(items[-1].native, MESSAGE_FIELDS)
+        if new.position is not None or before == _fields(metadata, MESSAGE_FIELDS):
+            return items[-1]
     items.append(new)
     return new
 
@@ -186,8 +194,7 @@ def _add_reasoning(item: _Item, part: ReasoningPart, metadata: NativeObject) -> 
         item.id = str_or_none(metadata.get("id"))  # the id that the data is bound to
     if part.signature is not None:
         item.native["signature"] = part.signature
-    if "format" in metadata:
-        item.native["format"] = metadata["format"]
+    item.native |= _fields(metadata, REASONING_FIELDS)
 
 
 def _text(part: TextPart | RefusalPart, diagnostics: Diagnostics) -> NativeObject:
@@ -218,7 +225,7 @@ def _add_tool(
 
 
 def _call(part: ToolCallPart, metadata: NativeObject) -> NativeObject:
-    extra: NativeObject = {name: metadata[name] for name in CALL_FIELDS if name in metadata}
+    extra = _fields(metadata, CALL_FIELDS)
     if part.kind == "custom":
         words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
         return {**words, "input": text_or_json(part.arguments), **extra}
@@ -352,7 +359,7 @@ def _lowered_reasoning(item: _Item, intact: bool) -> list[NativeObject]:
     if item.id is not None:
         native["id"] = item.id
     native["summary"] = item.native.get("summary", [])
-    for name in ("content", "encrypted_content", "signature", "format"):
+    for name in ("content", "encrypted_content", "signature", *REASONING_FIELDS):
         if name in item.native:
             native[name] = item.native[name]
     return [native]
@@ -382,6 +389,10 @@ def _lowered_native(item: _Item, rules: ReplayRules) -> list[NativeObject]:
         why = "encrypted data is valid only for the model that made it"
         item.diagnostics.dropped("opaque-data-dropped", why)
         return []
+    if item.native.get("type") in MULTI_AGENT_ITEMS and not rules.agents:
+        why = "only a request for several agents (multi_agent) takes it"
+        item.diagnostics.dropped("hosted-tool-dropped", why)
+        return []
     if item.native.get("type") == "reasoning" and item.native.get("content") is None:
         item.native = without(item.native, "content")
     return [_with_id(item, rules.trusts and item.id is not None)]
@@ -398,6 +409,4 @@ def _lowered_message(item: _Item, *, with_id: bool) -> NativeObject:
             item.diagnostics.left_out("a native part", "its message has no id any more")
         texts = (part.get("text") or part.get("refusal") or "" for part in item.content)
         native |= {"role": "assistant", "content": "".join(map(str, texts))}
-    if item.native.get("phase") is not None:
-        native["phase"] = item.native["phase"]
-    return native
+    return native | _fields(item.native, MESSAGE_FIELDS)
