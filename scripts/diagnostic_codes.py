@@ -551,7 +551,7 @@ _CODES: Final = {
         _NOTHING,
     ),
     "turn-cut-short": _Code(
-        "The response is incomplete: the upstream paused its turn, which was not continued.",
+        "The response is incomplete: the rest of a turn that the server paused is missing.",
         "The continuation failed or did not fit in a budget, or the turn paused too often.",
         "Continue the conversation with another message, which may ask for the rest.",
     ),

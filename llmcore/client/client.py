@@ -21,6 +21,7 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http.http_transport import HttpClient
 from llmcore.client.http.options import HttpOptions
+from llmcore.client.long_response import LongResponse
 from llmcore.client.media_files import load_files
 from llmcore.client.middleware.chain import Middleware, Next, checked_middleware, compose
 from llmcore.client.preparation import PendingRequest, Preparation, native_request
@@ -28,6 +29,7 @@ from llmcore.client.transport import Transport
 from llmcore.client.transport_selection import Transports
 from llmcore.client.unary import UnaryCalls, result_of
 from llmcore.client.unary_methods import UnaryMethods
+from llmcore.protocols.protocol import RestOfResponse
 from llmcore.routes.auth import TOKEN_TO_COME, NotPickled
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport_spec import Timeouts
@@ -388,6 +390,13 @@ class Client(UnaryMethods, NotPickled):
     ) -> EventStream:
         def run(effective: LLMRequest) -> EventStream:
             resolved = self.resolve(effective)
+            rest = None if on_response is not None else _rest_of(resolved)
+            if rest is None:
+                return ask(effective, resolved)
+            source = LongResponse(effective, partial(ask, resolved=resolved), rest)
+            return EventStream(source, source, _as_it_is)
+
+        def ask(effective: LLMRequest, resolved: Result[Model, LLMError]) -> EventStream:
             pending = PendingRequest(effective, resolved, streaming=streaming, models=self.models)
             call = Call(
                 partial(self._preparation.ready, pending),
@@ -426,6 +435,16 @@ class Client(UnaryMethods, NotPickled):
     def unary(self) -> UnaryCalls:
         """The sender of requests other than generations, over the client's connections."""
         return UnaryCalls(self._credentials, self._transports, self.environ, self.timeouts)
+
+
+def _rest_of(resolved: Result[Model, LLMError]) -> RestOfResponse | None:
+    """Return what makes the request for the rest of a response, where an API gives it in parts."""
+    route = resolved.value.route if isinstance(resolved, Success) else None
+    return route.protocol.rest if isinstance(route, Route) else None
+
+
+def _as_it_is(response: LLMResponse) -> LLMResponse:
+    return response
 
 
 def _limits_of(resolved: Result[Model, LLMError]) -> Timeouts | None:

@@ -194,16 +194,18 @@ class Accumulator:
                 self._start = evolve(event.start, diagnostics=(*earlier, *event.start.diagnostics))
 
     def _continue(self, event: StepStart) -> None:
-        """Keep the response so far as the beginning of that of another model."""
+        """Keep the response so far as a beginning: of the same model's, or of that of *event*."""
         start = self._start or StreamStart(provider="", model="")
         self._earlier_usage = self._estimate(start)
         parts, diagnostics = self._parts()
-        self._earlier = without_opaque(parts)
+        self._earlier = tuple(parts)
         self._diagnostics.extend(diagnostics)
         self._slots.clear()
         self._starts.clear()
-        resumed = event.start or start
-        self._start = evolve(resumed, diagnostics=(*start.diagnostics, *resumed.diagnostics))
+        if event.start is not None:  # another model, which cannot read all
+            self._earlier = without_opaque(parts)
+            diagnostics = [*start.diagnostics, *event.start.diagnostics]
+            self._start = evolve(event.start, diagnostics=tuple(diagnostics))
 
     def _step_finish(self, event: StepFinish) -> None:
         self._usage = event.usage

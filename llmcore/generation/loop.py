@@ -442,9 +442,11 @@ class RunEvents:
         for event in events:
             if type(event) not in _FRAME:  # nearly all events: checked first
                 changed_events.append(event)
-            elif isinstance(event, StepStart) and event.continues and event.start is not None:
-                self.diagnostics.extend(event.start.diagnostics)
-                start = evolve(event.start, diagnostics=())
+            elif isinstance(event, StepStart) and event.continues:
+                start = event.start
+                if start is not None:
+                    self.diagnostics.extend(start.diagnostics)
+                    start = evolve(start, diagnostics=())
                 changed_events.append(with_fields(event, step=number, start=start))
             elif isinstance(event, StepStart):
                 changed_events.append(with_fields(event, step=number, start=self._start))

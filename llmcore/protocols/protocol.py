@@ -39,6 +39,9 @@ State = TypeVar("State")
 
 _Body = TypeVar("_Body")
 
+RestOfResponse: TypeAlias = Callable[[LLMRequest, LLMResponse], LLMRequest | None]
+"""Returns the request for the rest of a response to a request; None if the response is whole."""
+
 FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 """The `id` of a framing."""
 
@@ -251,6 +254,9 @@ class Protocol(Generic[Body_co, Event, State]):
     """Whether each request must state the most tokens that the model may write."""
     paused: str | None = None
     """The finish reason of a turn that continues where its message is sent back."""
+    rest: RestOfResponse | None = None
+    """The request for the rest of a response that has more than the server writes for one; None
+    where there are no such responses."""
     hides_reasoning: bool = False
     """Whether its servers return no reasoning unless a request asks for it."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()

@@ -13,7 +13,8 @@ A delta has the id of its segment; the end event carries the segment's complete 
 the text of its deltas joined. Ids of segments are unique within a step. A `ToolError` is followed
 by a `ToolResult`. A run with tools has several steps and one `StreamStart`; the `StepStart` of a
 later step has the ids of its response. If another model continues a response that was cut, there is
-a second `StepStart` of the same step, with `continues`; no segment is open there.
+a second `StepStart` of the same step, with `continues`; no segment is open there. So it is, without
+a `start`, where the same model gives its response in parts.
 `llmcore.folds.grammar` checks these rules.
 """
 
@@ -142,7 +143,8 @@ class StepStart(EventBase):
     """The model and ids of this step's response, set for later steps; those of the first step are
     in the stream's `StreamStart`. Its diagnostics are in `Finish`."""
     continues: bool = field(default=False, kw_only=True)
-    """Whether the model of `start` continues the response of the same step where it was cut."""
+    """Whether the model of `start` continues the response of the same step where it was cut; or,
+    without a `start`, the same model one that it gives in parts."""
 
 
 @for_pydantic

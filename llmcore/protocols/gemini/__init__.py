@@ -60,6 +60,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
         ),
         whole=stream.whole,
         skim=finish.skim,
+        rest=finish.rest_request,
     )
 
 

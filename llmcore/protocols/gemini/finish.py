@@ -13,7 +13,15 @@ JSON does.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID
+from attrs import evolve
+
+from llmcore.protocols.gemini.names import (
+    CONTINUATION,
+    CONTINUED_FROM,
+    FINISH_REASONS,
+    METADATA_KEY,
+    PROTOCOL_ID,
+)
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.response_parts import (
     CompleteEvents,
@@ -40,6 +48,7 @@ from llmcore.schema.json import (
 )
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
 _BEGINNINGS: Final = frozenset(
@@ -121,6 +130,15 @@ def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishR
     if called and (reason == "stop" or not raw):
         reason = "tool_calls"
     return finish_reason(reason, raw or None)
+
+
+def rest_request(request: LLMRequest, response: LLMResponse) -> LLMRequest | None:
+    """Return *request* for the next part of *response*; None if that has all parts."""
+    place = object_or_empty(response.provider_metadata.get(METADATA_KEY)).get(CONTINUED_FROM)
+    sent = request.http.body
+    if response.finish_reason.raw != CONTINUATION or place in (None, sent.get(CONTINUED_FROM)):
+        return None
+    return evolve(request, http=evolve(request.http, body={**sent, CONTINUED_FROM: place}))
 
 
 # -- usage

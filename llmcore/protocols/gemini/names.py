@@ -36,10 +36,21 @@ class GeminiBody(TypedDict, total=False):
     labels: JsonObject
 
 
+CONTINUATION: Final = "CONTINUATION"
+"""The finish reason of a response of which one request brings only a part.
+
+It has a `continuationToken`. The same request with that token brings the next part; its
+`maxOutputTokens` is for all of them. Sources, read November 2026:
+https://ai.google.dev/gemini-api/docs/generate-content/long-decode, and the `google-genai` package,
+3.6.1 (`_extra_utils`, `StreamContinuation`).
+"""
+CONTINUED_FROM: Final = "continuationToken"
+"""The field of a candidate, and of a request, that states how far the response has come."""
+
 FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
-    "CONTINUATION": "length",
+    CONTINUATION: "length",
     "SAFETY": "content_filter",
     "RECITATION": "content_filter",
     "LANGUAGE": "content_filter",

@@ -1,0 +1,140 @@
+"""Responses that a server gives in parts, each to a request of its own, as one response.
+
+    first request    StreamStart StepStart TextStart TextDelta("The sum") TextEnd StepFinish Finish
+    second request   StreamStart StepStart TextStart TextDelta(" is 4.") TextEnd StepFinish Finish
+
+    delivered        StreamStart StepStart TextStart TextDelta("The sum") TextEnd
+                     StepStart(continues) TextStart TextDelta(" is 4.") TextEnd StepFinish Finish
+
+Usage and cost are those of all requests. If a request for the rest fails before it brings anything,
+the response ends with the parts that have come, and a Diagnostic. Time limits are those of each
+request.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Final
+
+from llmcore.client.event_stream import EventStream
+from llmcore.folds.grammar import has_content
+from llmcore.protocols.protocol import RestOfResponse
+from llmcore.schema.changed import changed
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.event_base import with_fields
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StepStart, StreamStart
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.usage import Usage
+
+CUT_SHORT: Final = "turn-cut-short"
+"""The code of the Diagnostic of a response whose rest could not be had."""
+
+
+class LongResponse:
+    """The events of a response and of those that continue it, and the response that they make."""
+
+    def __init__(
+        self, request: LLMRequest, ask: Callable[[LLMRequest], EventStream], rest: RestOfResponse
+    ) -> None:
+        """Read the response to *request* that *ask* returns, and the *rest* of it."""
+        self._request = request
+        self._ask = ask
+        self._rest = rest
+        self._stream = ask(request)
+        self._parts: list[LLMResponse] = []
+        """The responses that are continued."""
+        self._ends: Sequence[LLMEvent] = ()
+        """The end of the last of them, until its continuation has content."""
+        self._result: Result[LLMResponse, LLMError] | None = None
+        self._closed = False
+
+    @property
+    def partial(self) -> LLMResponse:
+        """The response so far."""
+        return self._joined(self._stream.partial_response)
+
+    def response(self) -> Result[LLMResponse, LLMError]:
+        """Return the response once the stream has finished, or the error."""
+        return self._result or Failure(StreamError("the response has no end"))
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        """Return the next events, at least one; empty after the end."""
+        while batch := await self._stream.next_batch():
+            if events := await self._of_whole(batch):
+                return events
+        return ()
+
+    async def aclose(self) -> None:
+        """Free the connection. Idempotent."""
+        self._closed = True
+        await self._stream.aclose()
+
+    async def _of_whole(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
+        """Return the events of *batch* that belong to the whole response."""
+        last = batch[-1]
+        if self._ends and has_content(batch):
+            self._ends = ()
+        if isinstance(last, ErrorEvent):
+            return await self._failed(batch, last.error)
+        events = self._continuing(batch) if self._parts else batch
+        if not isinstance(last, Finish):
+            return events
+        result = await self._stream.result()
+        response = result.value if isinstance(result, Success) else None
+        request = None if response is None else self._rest(self._request, response)
+        if response is None or request is None or self._closed:
+            self._result = result.map(self._joined)
+            return events
+        self._request, self._stream = request, self._ask(request)
+        self._parts.append(response)
+        self._ends = [event for event in events if isinstance(event, StepFinish | Finish)]
+        return [event for event in events if not isinstance(event, StepFinish | Finish)]
+
+    def _continuing(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
+        """Return the events of a response that continues another one."""
+        events: list[LLMEvent] = []
+        for event in batch:
+            if isinstance(event, StepStart):
+                events.append(with_fields(event, continues=True))
+            elif isinstance(event, StepFinish | Finish):
+                events.append(with_fields(event, usage=self._with_earlier(event.usage)))
+            elif not isinstance(event, StreamStart):
+                events.append(event)
+        return events
+
+    async def _failed(self, batch: Sequence[LLMEvent], error: LLMError) -> Sequence[LLMEvent]:
+        if not self._ends:
+            self._result = await self._stream.result()
+            error.partial = None if error.partial is None else self._joined(error.partial)
+            return self._continuing(batch) if self._parts else batch
+        message = f"the rest of the response could not be had: {error.message}"
+        note = Diagnostic(CUT_SHORT, "finish_reason", action="noted", message=message)
+        whole = reduce(_join, self._parts)
+        self._result = Success(changed(whole, diagnostics=(*whole.diagnostics, note)))
+        *before, last = self._ends
+        notes = (*last.diagnostics, note) if isinstance(last, Finish) else (note,)
+        return [*before, with_fields(last, diagnostics=notes)]
+
+    def _joined(self, last: LLMResponse) -> LLMResponse:
+        """Return the whole response, of which *last* is the last part."""
+        return reduce(_join, [*self._parts, last])
+
+    def _with_earlier(self, usage: Usage | None) -> Usage | None:
+        """Return *usage* with that of the parts before."""
+        return None if usage is None else sum((part.usage for part in self._parts), usage)
+
+
+def _join(first: LLMResponse, second: LLMResponse) -> LLMResponse:
+    """Return the response that begins with *first* and ends with *second*."""
+    content = (*first.message.content, *second.message.content)
+    costs = (first.cost, second.cost)
+    return changed(
+        second,
+        message=changed(second.message, content=content),
+        usage=first.usage + second.usage,
+        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        diagnostics=tuple(dict.fromkeys((*first.diagnostics, *second.diagnostics))),
+        sources=(*first.sources, *second.sources),
+    )
