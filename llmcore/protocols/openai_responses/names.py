@@ -210,13 +210,17 @@ MESSAGE_FIELDS: Final = ("phase", AGENT)
 """Fields of a message that go back with it besides its id and content."""
 REASONING_FIELDS: Final = ("format", AGENT)
 """Fields of reasoning that go back with it besides its id, texts and proofs."""
-CALL_FIELDS: Final = ("namespace", "caller", "async", AGENT, "thought_signature")
+OPAQUE_CALL_FIELDS: Final = frozenset({"thought_signature", "subagent_id", "subagent_items"})
+"""Fields of a call that only the server that sent them takes: Perplexity's, of Gemini's calls, and
+OpenRouter's, of calls of its subagents, which go on with what they did before.
+
+Sources: the `perplexityai` package, 0.46.1 (`types/function_call_output_item`), and the
+`openrouter` package, 1.3.84 (`components/functioncallitem`).
+"""
+CALL_FIELDS: Final = ("namespace", "caller", "async", AGENT, *sorted(OPAQUE_CALL_FIELDS))
 """Fields of a function call that go back with it besides its name, id and arguments."""
 OUTPUT_ONLY_FIELDS: Final = frozenset({"created_by"})
 """Fields of items that requests do not take."""
-OPAQUE_CALL_FIELDS: Final = frozenset({"thought_signature"})
-"""Those of `CALL_FIELDS` that only the server that sent them takes: Perplexity's, of Gemini's
-calls. Source: the `perplexityai` package, 0.46.1 (`types/function_call_output_item`)."""
 
 OUTPUT_ONLY_ITEMS: Final = frozenset(
     {"search_results", "fetch_url_results", "skill_loaded", "advisor_result", "sandbox_results"}

@@ -510,15 +510,24 @@ def test_signed_reasoning_goes_back_as_it_came(
     assert items(evolve(answer, origin=evolve(ORIGIN, model="gpt-4.1")))[:-1] == []
 
 
-@pytest.mark.parametrize(("model", "signed"), [("gpt-5.2", True), ("gpt-4.1", False)])
-def test_a_signature_of_a_call_goes_back_to_its_model(model: str, signed: bool) -> None:
-    """Perplexity's calls of Gemini have one, which no other server takes."""
-    call = {**function_call(), "thought_signature": "c2ln"}
-    answer = evolve(said(call), origin=evolve(ORIGIN, model=model))
+@pytest.mark.parametrize(("model", "known"), [("gpt-5.2", True), ("gpt-4.1", False)])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"thought_signature": "c2ln"},
+        {"subagent_id": "call_s1", "subagent_items": [{"type": "message", "content": "Hm."}]},
+    ],
+    ids=["Perplexity", "OpenRouter"],
+)
+def test_opaque_fields_of_a_call_go_back_to_its_model(
+    fields: Native, model: str, known: bool
+) -> None:
+    """No other server takes them."""
+    answer = evolve(said({**function_call(), **fields}), origin=evolve(ORIGIN, model=model))
 
     (lowered, _) = items(*answered(answer))
 
-    assert lowered.get("thought_signature") == ("c2ln" if signed else None)
+    assert {name: lowered[name] for name in fields if name in lowered} == (fields if known else {})
 
 
 def test_pages_that_the_server_found_are_sources_and_stay_out_of_requests() -> None:
