@@ -11,14 +11,7 @@ from typing import Final
 from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, LoweringTarget, native_provider_ids, repair
 from llmcore.protocols.openai_responses.models import ResponsesDialect
-from llmcore.protocols.openai_responses.names import (
-    AGENT,
-    CALL_IDS,
-    METADATA_KEY,
-    OPAQUE_CALL_FIELDS,
-    OUTPUT_ONLY_FIELDS,
-    PROTOCOL_ID,
-)
+from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
 from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_response
 from llmcore.schema.content import (
@@ -96,27 +89,19 @@ def lower_messages(
         if message.name:
             here.at("name").unsupported("the Responses API accepts no names")
         if message.role == "assistant":
-            readable = context.policy.keeps_opaque(message.origin)
             rules = ReplayRules(
                 trusts=context.policy.item_ids,
-                readable=readable,
+                readable=context.policy.keeps_opaque(message.origin),
                 stored=not context.stateless,
                 ids=context.dialect.item_ids,
                 data_without_id=context.dialect.data_without_id,
                 keys=context.keys,
                 agents=context.agents,
-                omitted=_omitted_fields(readable=readable, agents=context.agents),
             )
             items += lower_response(message, rules, here)
         else:
             items += _lower_input_message(message, context, calls, here)
     return "\n\n".join(filter(None, texts)), items
-
-
-def _omitted_fields(*, readable: bool, agents: bool) -> frozenset[str]:
-    """Return the fields of items that are not sent back."""
-    opaque = frozenset() if readable else OPAQUE_CALL_FIELDS
-    return OUTPUT_ONLY_FIELDS | opaque | (frozenset() if agents else {AGENT})
 
 
 def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:

@@ -212,7 +212,7 @@ REASONING_FIELDS: Final = ("format", AGENT)
 """Fields of reasoning that go back with it besides its id, texts and proofs."""
 OPAQUE_CALL_FIELDS: Final = frozenset({"thought_signature", "subagent_id", "subagent_items"})
 """Fields of a call that only the server that sent them takes: Perplexity's, of Gemini's calls, and
-OpenRouter's, of calls of its subagents, which go on with what they did before.
+OpenRouter's, of calls of its subagents, which continue what they did before.
 
 Sources: the `perplexityai` package, 0.46.1 (`types/function_call_output_item`), and the
 `openrouter` package, 1.3.84 (`components/functioncallitem`).

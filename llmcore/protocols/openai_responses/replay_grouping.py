@@ -28,10 +28,13 @@ from attrs import define, field
 from llmcore.protocols import media
 from llmcore.protocols.lowering import native_citations
 from llmcore.protocols.openai_responses.names import (
+    AGENT,
     CALL_FIELDS,
     MESSAGE_FIELDS,
     METADATA_KEY,
     MULTI_AGENT_ITEMS,
+    OPAQUE_CALL_FIELDS,
+    OUTPUT_ONLY_FIELDS,
     REASONING_FIELDS,
 )
 from llmcore.schema.content import (
@@ -78,8 +81,6 @@ class ReplayRules:
     """Whether encrypted reasoning may be sent without its id."""
     agents: bool
     """Whether the request lets the model have several agents."""
-    omitted: frozenset[str]
-    """Fields of items that are not sent."""
     keys: frozenset[str]
     """Under which ids native parts are this server's own."""
 
@@ -125,7 +126,8 @@ def lower_response(
                 item.id = None
             intact = True
         for item in group:
-            natives += [without(native, *rules.omitted) for native in _lowered(item, intact, rules)]
+            omitted = _omitted_fields(item, rules)
+            natives += [without(native, *omitted) for native in _lowered(item, intact, rules)]
     return natives
 
 
@@ -320,6 +322,20 @@ def _is_readable(item: _Item, rules: ReplayRules) -> bool:
 # -- from items to JSON
 
 
+def _omitted_fields(item: _Item, rules: ReplayRules) -> frozenset[str]:
+    """Return the fields of *item* that are not sent."""
+    opaque = frozenset() if rules.readable else OPAQUE_CALL_FIELDS
+    return OUTPUT_ONLY_FIELDS | opaque | ({AGENT} if _is_of_several(item, rules) else frozenset())
+
+
+def _is_of_several(item: _Item, rules: ReplayRules) -> bool:
+    """Return whether *item* is of a response of several agents, and the request for one.
+
+    An item that the client itself wrote, as Codex does for agents of its own, has no position.
+    """
+    return item.position is not None and not rules.agents
+
+
 def _lowered(item: _Item, intact: bool, rules: ReplayRules) -> list[NativeObject]:
     """Return *item*, with its id where its group is *intact*; nothing if it cannot go alone."""
     with_id = intact and item.id is not None
@@ -389,7 +405,7 @@ def _lowered_native(item: _Item, rules: ReplayRules) -> list[NativeObject]:
         why = "encrypted data is valid only for the model that made it"
         item.diagnostics.dropped("opaque-data-dropped", why)
         return []
-    if item.native.get("type") in MULTI_AGENT_ITEMS and not rules.agents:
+    if item.native.get("type") in MULTI_AGENT_ITEMS and _is_of_several(item, rules):
         why = "only a request for several agents (multi_agent) takes it"
         item.diagnostics.dropped("hosted-tool-dropped", why)
         return []

@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.protocols.response_parts import is_commentary
+from llmcore.schema.content import ProviderPart
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
@@ -100,6 +101,18 @@ def test_a_request_for_one_agent_is_sent_nothing_of_several() -> None:
     assert not [item for item in sent if "agent" in item or "agent" in str(item["type"])]
     assert [code for code, _ in codes(asked)].count("hosted-tool-dropped") == 3
     assert built(asked).headers == {}
+
+
+def test_what_the_client_wrote_for_agents_of_its_own_goes_as_it_is() -> None:
+    """Codex has agents without the feature."""
+    native = {**OUTPUT[5], "author": "/root/mine"}
+    asked = request(
+        model=Model("gpt-5.2", "openai"),
+        messages=[Message("assistant", [ProviderPart("openai", native)], origin=ORIGIN)],
+    )
+
+    assert body(asked)["input"] == [native]
+    assert codes(asked) == []
 
 
 @pytest.mark.parametrize(
