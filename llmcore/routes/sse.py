@@ -5,14 +5,16 @@ and their like are text, which is why only bytes are split here and never a `str
 line ends an event. `id`, `retry`, comments and unknown fields are dropped; an event
 without a `data` line is dropped, one with an empty `data` line is a frame without payload.
 
-Three deliberate deviations. The standard discards an event whose blank line never came,
-`close` delivers it, for servers leave out the last one. Whether such a payload is whole
-is for the protocol to find out, which has to parse it anyway. And it ignores a line
-without a field name: here one that begins with `{` starts a payload, which ends at the blank
-line, because Google's servers write an error inside a stream as bare JSON. Such a line that ends
-with `}` is a payload by itself, for servers label lines of JSON as events. And a field `error` with
-an object is an event of that name: so llama.cpp wrote errors until September 2025
-(https://github.com/ggml-org/llama.cpp/pull/16109).
+Four deliberate deviations. The standard discards an event whose blank line never came, `close`
+delivers it, for servers leave out the last one. Whether such a payload is whole is for the protocol
+to find out, which has to parse it anyway. And it ignores a line without a field name: here one that
+begins with `{` starts a payload, which ends at the blank line, because Google's servers write an
+error inside a stream as bare JSON. Such a line that ends with `}` is a payload by itself, for
+servers label lines of JSON as events. And a field `error` with an object is an event of that name:
+so llama.cpp wrote errors until September 2025 (https://github.com/ggml-org/llama.cpp/pull/16109).
+And two lines of data are two events if the first ends an object and the second begins one, which no
+JSON has without a comma: servers leave out the blank line between events (GLM-4.7 and Kimi-K2.5
+among calls of tools, according to https://github.com/rexxars/eventsource-parser/pull/31).
 """
 
 import re
@@ -225,10 +227,16 @@ def _pieces(event: bytes) -> list[bytes]:
 _LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
 
 
+def _begins_event(line: bytes, before: bytes, first: bytes) -> bool:
+    """Return whether data begins another event after the line *before* of data with the *first*."""
+    whole = first[:1] == b"{" and before.rstrip().endswith(b"}")
+    return whole and (line[:1] == b"{" or line.strip() == b"[DONE]")
+
+
 def _lines(text: bytes) -> "list[Frame]":
     """Return the events in *text*, line by line."""
     frames: list[Frame] = []
-    name = ""
+    name = own_name = ""
     data: bytes | None = None
     earlier: list[bytes] = []
     lines = iter(text.split(b"\n"))
@@ -239,22 +247,22 @@ def _lines(text: bytes) -> "list[Frame]":
                 data = None
                 earlier = []
             name = ""
-        elif line[:6] == b"data: ":
+        elif line[:5] == b"data:" or line == b"data":
+            value = line[5:].removeprefix(b" ")
             if data is not None:
                 earlier.append(data)
-            data = line[6:]
+                if _begins_event(value, data, earlier[0]):
+                    frames.append((own_name, b"\n".join(earlier)))
+                    earlier = []
+            data, own_name = value, name
         elif line[:1] == b"{":
             rest = () if _is_alone(line) else takewhile(bool, lines)
             frames.append((name, b"\n".join([line, *rest])))
-            data, name = None, ""
+            data, earlier, name = None, [], ""
         else:
             field_name, _, value = line.partition(b":")
             value = value.removeprefix(b" ")
-            if field_name == b"data":
-                if data is not None:
-                    earlier.append(data)
-                data = value
-            elif field_name == b"error" and value[:1] == b"{":
+            if field_name == b"error" and value[:1] == b"{":
                 frames.append(("error", value))
             elif field_name == b"event":
                 name = value.decode("utf-8", "replace")

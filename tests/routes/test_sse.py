@@ -252,6 +252,34 @@ def test_a_long_body_of_short_events_is_not_a_long_event() -> None:
     assert len(events(b"x\n\n" + b"data: 1\n\n" * 1000, limit=10)) == 1000
 
 
+# -- events without the blank line between them
+
+
+@pytest.mark.parametrize(
+    ("body", "frames"),
+    [
+        (b'data: {"a": 1}\ndata: {"a": 2}\n\n', [("", b'{"a": 1}'), ("", b'{"a": 2}')]),
+        (b'data:{"a": 1}\ndata:[DONE]\n\n', [("", b'{"a": 1}'), ("", b"[DONE]")]),
+        (
+            b'event: x\ndata: {"a": 1}\nevent: y\ndata: {"a": 2}\n\n',
+            [("x", b'{"a": 1}'), ("y", b'{"a": 2}')],
+        ),
+        (
+            b'data: {"a":\ndata: {"b": 1}}\ndata: {"c": 2}\n\n',
+            [("", b'{"a":\n{"b": 1}}'), ("", b'{"c": 2}')],
+        ),
+        (b'data: [{"a": 1}\ndata: , {"a": 2}]\n\n', [("", b'[{"a": 1}\n, {"a": 2}]')]),
+        (b"data: a}\ndata: {b\n\n", [("", b"a}\n{b")]),
+        (b'data: {"a": 1}\nevent: x\n\n', [("x", b'{"a": 1}')]),
+    ],
+)
+def test_a_line_of_data_that_begins_an_object_after_a_whole_one_is_another_event(
+    body: bytes, frames: list[Frame]
+) -> None:
+    """No JSON has two objects in a row without a comma between them."""
+    assert events(body) == frames
+
+
 # -- lines of JSON that are labelled as server-sent events
 
 
