@@ -72,7 +72,9 @@ def freeform_function(tool: CustomTool, *, closed: bool = True) -> ToolDefinitio
         words.append(
             f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
         )
-    return ToolDefinition(tool.name, "\n\n".join(words) or "Takes one text.", schema)
+    description = "\n\n".join(words) or "Takes one text."
+    own = tool.provider_metadata
+    return ToolDefinition(tool.name, description, schema, provider_metadata=own)
 
 
 def freeform_tools(request: LLMRequest) -> frozenset[str]:

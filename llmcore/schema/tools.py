@@ -113,6 +113,10 @@ class CustomTool:
     """Its description for the model."""
     grammar: Grammar | None = field(default=None, kw_only=True)
     """The grammar of its input; None allows any text."""
+    provider_metadata: ProviderMetadata = field(
+        factory=dict, converter=plain_metadata, kw_only=True
+    )
+    """Fields of one provider's definitions only, such as `async` of OpenAI's."""
 
 
 HostedToolKind = Literal[

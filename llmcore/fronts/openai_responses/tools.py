@@ -181,28 +181,27 @@ class ToolCollector:
         # some clients write functions as Chat Completions has them
         native = {**object_or_empty(native.get("function")), **native}
         name = _name(native, path)
-        fields = {key: native[key] for key in _OWN_FIELDS if native.get(key)}
-        if not self.native:
-            self._note_unused(fields, path)
+        fields = self._own_fields(native, path)
         spec = function_tool(
             self._upstream_name(name, namespace),
             str_or_none(native.get("description")) or "",
             _parameters(native.get("parameters"), self._diagnostics.at(path)),
             strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
         )
-        if fields and self.native:
+        if fields:
             spec = changed(spec, provider_metadata={METADATA_KEY: fields})
         entry = ToolEntry(upstream=spec.name, kind="function", name=name, namespace=namespace)
         return OfferedTool(spec=spec, entry=entry, type="function")
 
     def _custom(self, native: dict[str, Any], namespace: str | None, path: str) -> OfferedTool:
         name = _name(native, path)
-        self._note_unused(native, path)
+        fields = self._own_fields(native, path)
         upstream = self._upstream_name(name, namespace)
         tool = CustomTool(
             upstream,
             str_or_none(native.get("description")) or "",
             grammar=read_grammar(object_or_empty(native.get("format")), path),
+            provider_metadata={METADATA_KEY: fields} if fields else {},
         )
         as_is = self._policy.custom_tools == "native"
         entry = ToolEntry(
@@ -248,6 +247,13 @@ class ToolCollector:
             return known.entry.upstream
         return function_name(name, namespace, taken=self._taken)
 
+    def _own_fields(self, native: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Return the fields that only the Responses API has, for an upstream that takes them."""
+        if not self.native:
+            self._note_unused(native, path)
+            return {}
+        return {name: native[name] for name in _OWN_FIELDS if native.get(name)}
+
     def _note_unused(self, native: Mapping[str, Any], path: str) -> None:
         for name in _OWN_FIELDS:
             if native.get(name):
@@ -256,7 +262,7 @@ class ToolCollector:
 
 
 _OWN_FIELDS: Final = ("defer_loading", "output_schema", "allowed_callers", "async")
-"""Fields of functions that only the Responses API has."""
+"""Fields of functions and freeform tools that only the Responses API has."""
 
 
 def keeps_native(body: Mapping[str, Any], upstream: Upstream) -> bool:

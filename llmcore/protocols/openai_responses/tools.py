@@ -104,7 +104,7 @@ def _lower_custom(tool: CustomTool) -> NativeObject:
     if tool.grammar is not None:
         grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
         custom["format"] = {"type": "grammar", **grammar}
-    return custom
+    return {**custom, **object_or_empty(tool.provider_metadata.get(METADATA_KEY))}
 
 
 # -- tools that the provider defines

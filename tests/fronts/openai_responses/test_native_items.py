@@ -26,6 +26,7 @@ def function(name: str, **fields: Any) -> dict[str, Any]:
 
 
 DEFERRED = function("get_rate", defer_loading=True)
+FREEFORM: dict[str, Any] = {"type": "custom", "name": "run", "defer_loading": True, "async": True}
 SEARCH: dict[str, Any] = {
     "type": "tool_search",
     "execution": "client",
@@ -82,10 +83,13 @@ def built(translation: ReadResponsesRequest) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize("tools", [[SEARCH, DEFERRED], [NAMESPACE, {"type": "tool_search"}]])
+@pytest.mark.parametrize(
+    "tools",
+    [[SEARCH, DEFERRED], [NAMESPACE, {"type": "tool_search"}], [{"type": "tool_search"}, FREEFORM]],
+)
 def test_namespaces_and_searches_of_the_client_go_up_unchanged(tools: list[Any]) -> None:
     """With the mark that a function is loaded only once it is found."""
-    made = read(tools=tools)
+    made = read(tools=tools, policy=TranslationPolicy(custom_tools="native"))
 
     assert built(made)["tools"] == tools
     assert made.diagnostics == ()

@@ -72,6 +72,10 @@ def test_a_function_that_cannot_be_strict_is_not() -> None:
 
 CUSTOM: dict[str, tuple[CustomTool, dict[str, Any]]] = {
     "free": (CustomTool("run", "Runs."), {"name": "run", "description": "Runs."}),
+    "with fields of the API's own": (
+        CustomTool("run", provider_metadata={"openai": {"async": True, "defer_loading": True}}),
+        {"name": "run", "async": True, "defer_loading": True},
+    ),
     "grammar": (
         CustomTool("run", grammar=Grammar(syntax="regex", definition="a+")),
         {"name": "run", "format": {"type": "grammar", "syntax": "regex", "definition": "a+"}},
