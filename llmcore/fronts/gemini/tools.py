@@ -83,6 +83,10 @@ def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnosti
         diagnostics.at(path).unsupported(f"the upstream's tools take no {name}")
 
 
+_OF_DECLARATIONS: Final = ("behavior", "response", "responseJsonSchema")
+"""Fields of functions that only the Gemini API has."""
+
+
 class _ToolCollector:
     """Reads the tools of one request."""
 
@@ -107,10 +111,10 @@ class _ToolCollector:
 
     def _function(self, declared: object, path: str) -> ToolDefinition:
         given = camel_keys(declared)
-        for name in ("behavior", "response", "responseJsonSchema"):
-            if name in given:
-                why = f"a function of the upstream has no {name}"
-                self._diagnostics.at(f"{path}.{name}").unsupported(why)
+        own = {name: given[name] for name in _OF_DECLARATIONS if given.get(name) is not None}
+        for name in () if self._native else own:
+            why = f"a function of the upstream has no {name}"
+            self._diagnostics.at(f"{path}.{name}").unsupported(why)
         schema = given.get("parametersJsonSchema")
         if schema is None:
             schema = json_schema(given.get("parameters"))
@@ -119,6 +123,7 @@ class _ToolCollector:
                 str_or_empty(given.get("name")),
                 str_or_empty(given.get("description")),
                 _parameters(schema),
+                provider_metadata={METADATA_KEY: own} if own and self._native else {},
             )
         except InvalidRequestError as error:
             raise invalid(f"{path}: {error.message}", path) from error

@@ -15,6 +15,7 @@ import msgspec
 from attrs import field
 
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import freeform_function, note_function, nothing_to_call, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
@@ -109,6 +110,7 @@ def _lower_own(tool: ToolDefinition | CustomTool, diagnostics: Diagnostics) -> N
     declaration: NativeObject = {"name": tool.name}
     if tool.description:
         declaration["description"] = tool.description
+    declaration |= object_or_empty(tool.provider_metadata.get(METADATA_KEY))  # such as `response`
     if not tool.parameters.get("properties") and tool.parameters.keys() <= {"type", "properties"}:
         return declaration
     path = f"{diagnostics.path}.parameters"

@@ -688,6 +688,22 @@ def test_function_calling_modes_become_tool_choices(
     assert [tool.name for tool in made.tools if isinstance(tool, ToolDefinition)] == tools
 
 
+@pytest.mark.parametrize(
+    ("protocol_id", "kept", "reported"),
+    [("gemini", {"google": {"behavior": "NON_BLOCKING"}}, []), ("openai-chat", {}, ["behavior"])],
+)
+def test_fields_of_functions_that_only_google_has_go_to_google_alone(
+    protocol_id: str, kept: Any, reported: list[str]
+) -> None:
+    function = {"name": "f", "behavior": "NON_BLOCKING"}
+    made = read({"tools": [{"functionDeclarations": [function]}]}, protocol_id)
+    (tool,) = made.request.tools
+
+    assert isinstance(tool, ToolDefinition)
+    assert tool.provider_metadata == kept
+    assert [note.path.rpartition(".")[2] for note in made.diagnostics] == reported
+
+
 def test_a_call_of_any_function_where_none_is_offered_goes_to_google_alone() -> None:
     """Which ignores it; elsewhere a choice that nothing can fulfil is dropped with a report."""
     calling = {"mode": "ANY"}

@@ -55,6 +55,16 @@ def test_a_function_without_parameters_has_no_schema() -> None:
     assert declared == [{"name": "now"}]
 
 
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_a_function_has_the_fields_that_only_this_api_has(schema: Any) -> None:
+    """Such as the schema of what it returns."""
+    own = {"responseJsonSchema": {"type": "string"}}
+    tool = ToolDefinition("now", "", schema, provider_metadata={"google": own})
+    declared = with_tools(tool)["tools"][0]["functionDeclarations"][0]
+
+    assert declared["responseJsonSchema"] == {"type": "string"}
+
+
 @pytest.mark.parametrize("keyword", ["$id", "not", "if", "propertyNames", "uniqueItems"])
 def test_no_keyword_that_is_refused_is_sent(keyword: str) -> None:
     """One keyword that the service does not know fails the whole request."""
