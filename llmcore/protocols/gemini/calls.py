@@ -17,8 +17,11 @@ A call comes whole, or in pieces whose places in the arguments are JSON paths (R
     {"functionCall": {}}                                           -> {"city": "Paris"}
 
 The `willContinue` of a partial argument is that of its string: after the last piece of one, another
-with the same path replaces it. A call ends at a piece whose `willContinue` is not true, at the name
-of another call, and at the end of the response; text and other parts do not end it.
+with the same path replaces it. A piece without a value ends a string or a list, whose path then
+ends with `[]`; where nothing came before it, the list or the object is empty
+(https://github.com/vercel/ai, `google-json-accumulator`, read November 2026). A call ends at a
+piece whose `willContinue` is not true, at the name of another call, and at the end of the response;
+text and other parts do not end it.
 """
 
 import re
@@ -147,6 +150,8 @@ def _assembled(calls: Iterable[NativeObject]) -> NativeObject:
                 _set_at_path(arguments, path, texts[path])
             elif not piece.keys().isdisjoint(_SCALARS):
                 _set_at_path(arguments, path, _scalar(piece))
+            elif path and piece.get("willContinue") is not True and not _has(arguments, path):
+                _set_at_path(arguments, path, [] if path_text.endswith("[]") else {})
             if piece.get("willContinue") is not True:
                 texts.pop(path, None)
     return {name: _join_buffers(value) for name, value in arguments.items()}
@@ -157,7 +162,7 @@ class _StringBuffer(list[str]):
 
 
 _SCALARS: Final = ("numberValue", "boolValue", "nullValue")
-"""The values of a piece but for strings; one without a value states only whether more follows."""
+"""The values of a piece but for strings."""
 
 
 def _scalar(piece: NativeObject) -> Any:
@@ -192,6 +197,17 @@ def _set_at_path(arguments: NativeObject, path: tuple[str | int, ...], value: An
         kind = list if isinstance(following, int) else dict
         holder = _child(holder, step, kind)
     _set(holder, path[-1], value)
+
+
+def _has(arguments: NativeObject, path: tuple[str | int, ...]) -> bool:
+    """Return whether there is a value at *path*."""
+    holder: Any = arguments
+    for step in path:
+        steps: Any = range(len(holder)) if type(holder) is list else holder
+        if type(holder) not in (list, dict) or step not in steps:
+            return False
+        holder = holder[step]
+    return True
 
 
 def _child(holder: Any, step: str | int, kind: type[Any]) -> Any:

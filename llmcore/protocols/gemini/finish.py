@@ -82,6 +82,10 @@ _NO_METADATA: Final = frozenset(
 _NO_CANDIDATE_METADATA: Final = frozenset({"content", "index", "finishReason", "logprobsResult"})
 
 
+_NOT_BLOCKED: Final = ("BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
+"""Default reasons, of the Gemini API and of Vertex AI: beside a response they state nothing."""
+
+
 def on_response_fields(state: GeminiState, chunk: NativeObject) -> GeminiState:
     """Keep the usage, the feedback on the prompt and the metadata of *chunk*."""
     usage = chunk.get("usageMetadata")
@@ -89,7 +93,7 @@ def on_response_fields(state: GeminiState, chunk: NativeObject) -> GeminiState:
         state = GeminiState(state.info, latest(state.usage, (usage,)), state.pieces)
     feedback = object_or_empty(chunk.get("promptFeedback"))
     blocked = str_or_none(feedback.get("blockReason"))
-    if blocked is not None:
+    if blocked is not None and not (chunk.get("candidates") and blocked in _NOT_BLOCKED):
         state = change(state, blocked=blocked)
     if _NO_METADATA.issuperset(chunk):  # as nearly always
         return state

@@ -106,9 +106,13 @@ def test_a_call_without_a_name_is_kept_as_it_came() -> None:
             {"a": "New York"},
         ),
         (
-            [piece("$.a", more=True, stringValue="x"), piece("$.a", more=True), piece("$.b")],
+            [piece("$.a", more=True, stringValue="x"), piece("$.a", more=True), piece("$.a")],
             {"a": "x"},
         ),
+        ([piece("$.a[]"), piece("$.b"), piece("$.c", more=True)], {"a": [], "b": {}}),
+        ([piece("$.a.b[0].c[]")], {"a": {"b": [{"c": []}]}}),
+        ([piece("$.a[0]", numberValue=1), piece("$.a[]")], {"a": [1]}),
+        ([piece("$.a.b", numberValue=1), piece("$.a")], {"a": {"b": 1}}),
         ([piece("$.a", stringValue="x"), piece("$.a", stringValue="y")], {"a": "y"}),
         ([piece("$.a", stringValue="x"), piece("$['a']", stringValue="y")], {"a": "y"}),
         (

@@ -377,6 +377,16 @@ def test_blocked_prompt_finishes_with_content_filter(reason: str) -> None:
         assert answer.provider_metadata["google"]["promptFeedback"] == feedback
 
 
+@pytest.mark.parametrize("reason", ["BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"])
+def test_a_default_reason_beside_a_response_blocks_nothing(reason: str) -> None:
+    """Servers in other languages write default values."""
+    document = chunk({"text": "a"}) | {"promptFeedback": {"blockReason": reason}}
+
+    answer = response(whole(document))
+
+    assert (answer.text, answer.finish_reason.reason) == ("a", "other")
+
+
 def test_facts_of_the_whole_are_kept() -> None:
     """Safety ratings, averages and what is to come stand in the metadata."""
     ratings = [{"category": "C", "probability": "LOW"}]
