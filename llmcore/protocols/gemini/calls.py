@@ -199,14 +199,13 @@ def _set_at_path(arguments: NativeObject, path: tuple[str | int, ...], value: An
     _set(holder, path[-1], value)
 
 
-def _has(arguments: NativeObject, path: tuple[str | int, ...]) -> bool:
-    """Return whether there is a value at *path*."""
-    holder: Any = arguments
-    for step in path:
-        steps: Any = range(len(holder)) if type(holder) is list else holder
-        if type(holder) not in (list, dict) or step not in steps:
-            return False
-        holder = holder[step]
+def _has(holder: Any, path: tuple[str | int, ...]) -> bool:
+    """Return whether there is a value in *holder* at *path*."""
+    try:
+        for step in path:
+            holder = holder[step]
+    except (LookupError, TypeError):
+        return False
     return True
 
 
