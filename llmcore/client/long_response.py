@@ -23,6 +23,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.event_base import with_fields
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StepStart, StreamStart
+from llmcore.schema.json import ProviderMetadata, without
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
@@ -47,6 +48,8 @@ class LongResponse:
         """The responses that are continued."""
         self._ends: Sequence[LLMEvent] = ()
         """The end of the last of them, until its continuation has content."""
+        self._so_far: LLMResponse
+        """All of them as one response, with the mark of the place where it ends."""
         self._result: Result[LLMResponse, LLMError] | None = None
         self._closed = False
 
@@ -88,7 +91,8 @@ class LongResponse:
             self._result = result.map(self._joined)
             return events
         self._request, self._stream = request, self._ask(request)
-        self._parts.append(response)
+        self._so_far = self._joined(response)
+        self._parts.append(_without_sent(response, request))
         self._ends = [event for event in events if isinstance(event, StepFinish | Finish)]
         return [event for event in events if not isinstance(event, StepFinish | Finish)]
 
@@ -98,8 +102,13 @@ class LongResponse:
         for event in batch:
             if isinstance(event, StepStart):
                 events.append(with_fields(event, continues=True))
-            elif isinstance(event, StepFinish | Finish):
+            elif isinstance(event, StepFinish):
                 events.append(with_fields(event, usage=self._with_earlier(event.usage)))
+            elif isinstance(event, Finish):
+                usage, parts = self._with_earlier(event.usage), self._parts
+                metadata = [*(part.provider_metadata for part in parts), event.provider_metadata]
+                merged = reduce(_merged, metadata)
+                events.append(with_fields(event, usage=usage, provider_metadata=merged))
             elif not isinstance(event, StreamStart):
                 events.append(event)
         return events
@@ -111,8 +120,8 @@ class LongResponse:
             return self._continuing(batch) if self._parts else batch
         message = f"the rest of the response could not be had: {error.message}"
         note = Diagnostic(CUT_SHORT, "finish_reason", action="noted", message=message)
-        whole = reduce(_join, self._parts)
-        self._result = Success(changed(whole, diagnostics=(*whole.diagnostics, note)))
+        diagnostics = (*self._so_far.diagnostics, note)
+        self._result = Success(changed(self._so_far, diagnostics=diagnostics))
         *before, last = self._ends
         notes = (*last.diagnostics, note) if isinstance(last, Finish) else (note,)
         return [*before, with_fields(last, diagnostics=notes)]
@@ -137,4 +146,17 @@ def _join(first: LLMResponse, second: LLMResponse) -> LLMResponse:
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
         diagnostics=tuple(dict.fromkeys((*first.diagnostics, *second.diagnostics))),
         sources=(*first.sources, *second.sources),
+        provider_metadata=_merged(first.provider_metadata, second.provider_metadata),
     )
+
+
+def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:
+    """Return the fields of both by provider, those of the *second* before those of the *first*."""
+    return {name: {**first.get(name, {}), **second.get(name, {})} for name in {**first, **second}}
+
+
+def _without_sent(response: LLMResponse, request: LLMRequest) -> LLMResponse:
+    """Return *response* without the metadata that *request* has, which is used up."""
+    metadata = response.provider_metadata
+    kept = {name: without(fields, *request.http.body) for name, fields in metadata.items()}
+    return changed(response, provider_metadata=kept)

@@ -64,6 +64,22 @@ async def test_a_response_in_parts_is_one_response_with_the_usage_of_all(streami
     assert (folded.message.content, folded.usage) == (response.message.content, response.usage)
 
 
+async def test_the_metadata_of_all_parts_is_kept() -> None:
+    """The page of a search is in that of one part; a mark that was sent back is in none."""
+    grounded = part(text("The "))
+    grounded["candidates"][0]["groundingMetadata"] = {"webSearchQueries": ["sum"]}
+    wire = scripted(grounded, LAST)
+    async with Client(http=wire) as client:
+        call = client.stream(ASKED)
+        events = [event async for event in call]
+        response = (await call.result()).unwrap()
+
+    assert response.provider_metadata == {
+        "google": {"groundingMetadata": {"webSearchQueries": ["sum"]}}
+    }
+    assert collect(events).unwrap().provider_metadata == response.provider_metadata
+
+
 @pytest.mark.parametrize(
     "answers",
     [
@@ -92,7 +108,10 @@ async def test_a_rest_that_fails_leaves_what_has_come() -> None:
     assert violations(events) == []
     assert (response.text, str(response.finish_reason)) == ("The ", "length")
     assert [note.code for note in response.diagnostics] == ["turn-cut-short"]
-    assert [note.code for note in collect(events).unwrap().diagnostics] == ["turn-cut-short"]
+    folded = collect(events).unwrap()
+    assert [note.code for note in folded.diagnostics] == ["turn-cut-short"]
+    assert folded.provider_metadata == response.provider_metadata
+    assert response.provider_metadata == {"google": {"continuationToken": "t1"}}
 
 
 async def test_a_rest_that_is_cut_leaves_all_that_has_come_with_the_error() -> None:
