@@ -13,7 +13,7 @@ come once, always or never. The rules, by the fields that a fragment has:
     id       index    name     the fragment is of
     known    any      none     the call with that id
     known    same     same     the call with that id; of a new call if index or name differ
-    new      any      given    a new call
+    new      any      given    a new call, unless its arguments are the rest of an object
     new      new      none     a new call, whose name comes later
     new      known    none     the call with that index (ids that change on every fragment)
     new      none     none     the current call; a new one if the fragment has no arguments
@@ -205,10 +205,7 @@ def _on_fragment(state: ChatState, fragment: Fragment, events: Events) -> ChatSt
             return _put_pending(state, state.calls.pending, pending, fragment)
         state = _start(state, fragment, events)
     elif _overflows(call, fragment):
-        message = (
-            f"arguments arrived for {call.name} after its call was complete, "
-            "and match no other call"
-        )
+        message = f"arguments arrived for {call.name} after its end, and match no other call"
         events.append(ErrorEvent(StreamError(message, raw=fragment.text)))
         return state
     else:
@@ -388,8 +385,7 @@ def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
     """
-    current = state.calls.current
-    if not extra or current is None:
+    if not extra or (current := state.calls.current) is None:
         return state
     extras = with_entry(state.calls.extras, current.id, extra)
     return replace(state, calls=replace(state.calls, extras=extras))
@@ -412,11 +408,10 @@ def _find_pending(pending: Sequence[Pending], fragment: Fragment) -> Pending | N
 def _find(calls: Calls, fragment: Fragment) -> ChatCall | None:
     """Return the call that *fragment* belongs to; None if it begins a new one."""
     if fragment.id is not None:
-        call = calls.by_wire_id.get(fragment.id)
-        if call is not None:
+        if (call := calls.by_wire_id.get(fragment.id)) is not None:
             return call if _agrees(call, fragment) else None
         if fragment.name is not None:
-            return None
+            return _continued(calls, fragment)
     numbered = None if fragment.index is None else calls.by_index.get(fragment.index)
     if fragment.name is None:
         placed = fragment.index is not None or not fragment.text.strip()
@@ -429,6 +424,14 @@ def _find(calls: Calls, fragment: Fragment) -> ChatCall | None:
     if is_object(fragment.text) and not repeats(known, fragment.text):
         return None
     return found  # the name comes with every fragment
+
+
+def _continued(calls: Calls, fragment: Fragment) -> ChatCall | None:
+    """Return the call that a fragment with a name and a new id has more of; None for a new one."""
+    call = calls.current if fragment.index is None else calls.by_index.get(fragment.index)
+    if call is None or call.name != fragment.name or call.whole or fragment.custom:
+        return None
+    return None if fragment.text.lstrip()[:1] in ("", "{") else call
 
 
 def _agrees(call: ChatCall, fragment: Fragment) -> bool:

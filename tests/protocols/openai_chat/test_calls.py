@@ -105,6 +105,12 @@ TWO_CALLS: dict[str, list[Any]] = {
         call(1, id="b1", name="two", arguments=""),
         call(1, id="b2", arguments=B),
     ],
+    "ids that change and the name on every fragment": [
+        call(0, id="a1", name="one", arguments=A[:3]),
+        call(0, id="a2", name="one", arguments=A[3:]),
+        call(1, id="b1", name="two", arguments=B[:3]),
+        call(1, id="b2", name="two", arguments=B[3:]),
+    ],
     "the id before the name": [
         call(0, id="a"),
         call(0, name="one", arguments=A),
