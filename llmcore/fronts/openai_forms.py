@@ -11,17 +11,19 @@ https://developers.openai.com/api/reference/resources/models.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid
 from llmcore.fronts.front import ListedModel
 from llmcore.fronts.reading import Fields, read_field
 from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import CacheTtl, TokenLogprob
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import Finish
 from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
-from llmcore.schema.options import CachePolicy, ResponseFormat
+from llmcore.schema.options import CachePolicy, ResponseFormat, ServiceTier
 from llmcore.schema.tools import Grammar, ToolChoice
 from llmcore.schema.usage import Usage
 
@@ -207,6 +209,24 @@ END_USER: Final = frozenset({"safety_identifier", "user"})
 """
 
 # -- the service tier
+
+
+def read_tier(body: Fields, protocol_id: str | None, diagnostics: Diagnostics) -> str | None:
+    """Return the tier for an upstream, where other vendors have only those of `ServiceTier`.
+
+    `fast` is another word for `priority`, by `types/responses/response_create_params` of the
+    `openai` package, 3.57.0.
+    """
+    tier = read_field(body, "service_tier", str)
+    if tier is None or tier in get_args(ServiceTier) or protocol_id is None:
+        return tier
+    if protocol_by_id(protocol_id).family == "openai":
+        return tier
+    if tier == "fast":
+        return "priority"
+    diagnostics.at("service_tier").unsupported(f"only OpenAI has the tier {tier[:40]!r}")
+    return None
+
 
 _TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority"})
 

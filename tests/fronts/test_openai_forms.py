@@ -12,11 +12,13 @@ from llmcore.fronts.openai_forms import (
     message_of,
     model_list,
     read_cache,
+    read_tier,
     token_bytes,
 )
 from llmcore.fronts.openai_responses import content as responses_content
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.schema.content import TextPart, TokenLogprob
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import error_types
 from llmcore.schema.events import (
     Finish,
@@ -204,3 +206,25 @@ def test_a_model_is_what_the_sdk_reads_with_its_window_where_that_is_known() -> 
         "object": "list",
         "data": [listed_model(bare), listed_model(known)],
     }
+
+
+@pytest.mark.parametrize(
+    ("tier", "protocol_id", "read", "lost"),
+    [
+        ("flex", "gemini", "flex", []),
+        ("fast", "anthropic-messages", "priority", []),
+        ("fast", "openai-responses", "fast", []),
+        ("scale", "bedrock-converse", None, ["service_tier"]),
+        ("ultrafast", "gemini", None, ["service_tier"]),
+        ("ultrafast", "openai-responses", "ultrafast", []),
+        ("ultrafast", None, "ultrafast", []),
+    ],
+)
+def test_tiers_of_openai_alone_are_kept_from_other_vendors(
+    tier: str, protocol_id: str | None, read: str | None, lost: list[str]
+) -> None:
+    """They would refuse the request for them."""
+    diagnostics = Diagnostics()
+
+    assert read_tier({"service_tier": tier}, protocol_id, diagnostics) == read
+    assert [one.path for one in diagnostics.entries] == lost

@@ -37,6 +37,7 @@ from llmcore.fronts.openai_forms import (
     checked_summary,
     read_cache,
     read_format,
+    read_tier,
 )
 from llmcore.fronts.reading import (
     Fields,
@@ -118,7 +119,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
         tools=offer.tools,
         tool_choice=offer.choice,
         parallel_tool_calls=offer.parallel,
-        generation=_generation(body, upstream.protocol_id),
+        generation=_generation(body, upstream.protocol_id, diagnostics),
         response_format=read_format(
             read_field(body, "response_format", dict), "response_format", inner="json_schema"
         ),
@@ -203,7 +204,9 @@ def _choices(body: Fields) -> int:
 # -- what our own request has fields for
 
 
-def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
+def _generation(
+    body: Fields, protocol_id: str | None, diagnostics: Diagnostics
+) -> GenerationOptions:
     stop = body.get("stop")
     options = read_options(body, PARAMETERS)
     if options.get("max_tokens") is None:
@@ -211,7 +214,9 @@ def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
     return GenerationOptions(
         **options,
         stop=(stop,) if isinstance(stop, str) else read_texts(body, "stop"),
-        service_tier=None if protocol_id == PROTOCOL_ID else read_field(body, "service_tier", str),
+        service_tier=None
+        if protocol_id == PROTOCOL_ID
+        else read_tier(body, protocol_id, diagnostics),
     )
 
 

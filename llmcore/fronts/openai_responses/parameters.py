@@ -78,13 +78,16 @@ def check_types(body: Body) -> None:
 # -- fields of our own request
 
 
-def read_generation(body: Body) -> GenerationOptions:
-    """Return sampling and limits."""
+def read_generation(
+    body: Body, protocol_id: str | None, diagnostics: Diagnostics
+) -> GenerationOptions:
+    """Return sampling, limits and the tier."""
     included = read_field(body, "include", list) or []
     top_logprobs = read_field(body, "top_logprobs", int)
     wants_logprobs = "message.output_text.logprobs" in included or bool(top_logprobs)
     options = read_options(body, {**PARAMETERS, **_PENALTIES})
     options["top_logprobs"] = top_logprobs or None
+    options["service_tier"] = openai_forms.read_tier(body, protocol_id, diagnostics)
     return GenerationOptions(**options, logprobs=True if wants_logprobs else None)
 
 

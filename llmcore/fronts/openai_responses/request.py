@@ -183,7 +183,7 @@ def _request(
         parallel_tool_calls=read_field(body, "parallel_tool_calls", bool)
         if allowed.tools
         else None,
-        generation=read_generation(body),
+        generation=read_generation(body, protocol_id, diagnostics),
         response_format=None if compacts else read_format(body),
         reasoning=read_reasoning(body),
         cache=read_cache(body),
