@@ -31,6 +31,7 @@ from llmcore.protocols.openai_chat.names import (
     proof_in,
 )
 from llmcore.protocols.response_parts import Events, StreamContext
+from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import ReasoningDelta, ReasoningEnd, ReasoningStart, TextEnd, TextStart
@@ -281,6 +282,21 @@ def close_segment(state: ChatState, events: Events) -> ChatState:
         return replace(state, mode="", fast_field="")
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", fast_field="", text="", citations=None)
+
+
+def close_last_segment(state: ChatState, events: Events) -> ChatState:
+    """Return *state* outside any segment, after the last one.
+
+    Citations that came after the end of their text, as where a call began in between, are on a text
+    without words, and so without positions.
+    """
+    state = close_segment(state, events)
+    if state.citations is None:
+        return state
+    cited = [changed(one, start_index=None, end_index=None) for one in to_list(state.citations)]
+    state = open_segment(state, "text", events)
+    events.append(TextEnd(state.segment, citations=tuple(cited)))
+    return replace(state, mode="", citations=None)
 
 
 def _replay_fields(state: ChatState, details: list[JsonValue]) -> JsonObject:

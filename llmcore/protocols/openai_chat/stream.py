@@ -75,7 +75,7 @@ from llmcore.protocols.openai_chat.names import (
     PAGES_IN_MESSAGES,
     REASONING_FIELDS,
 )
-from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_segment
+from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_last_segment
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
     Events,
@@ -296,7 +296,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     state = begin_named(end_several(state, events), events)
     if state.calls.pending:
         return (ErrorEvent(StreamError("a tool call has no name", raw=state.calls.pending[0].id)),)
-    state = close_segment(flush_partial_tag(state, events), events)
+    state = close_last_segment(flush_partial_tag(state, events), events)
     diagnostics: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
         state = forced_call(state, events)

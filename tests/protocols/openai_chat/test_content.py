@@ -127,6 +127,9 @@ CITED: dict[str, Any] = {
 }
 
 
+CALL = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
 def test_citations_stand_on_the_text() -> None:
     """Annotations that come after the text belong to it, and are sources once."""
     chunks = [
@@ -145,6 +148,23 @@ def test_citations_stand_on_the_text() -> None:
     assert answer.sources == (Source(id="source_0", url="https://a.example", title="A"),)
     document = completion({"content": "Hello", "annotations": [CITED, CITED]})
     assert response(whole(document)).message == answer.message
+
+
+@pytest.mark.parametrize("after", [{"reasoning_content": "Hm"}, {"tool_calls": [CALL]}])
+def test_citations_after_the_end_of_their_text_are_on_a_text_without_words(after: Any) -> None:
+    """Their positions count in a text that has ended."""
+    chunks = [
+        chunk({"content": "Hello"}),
+        chunk(after),
+        chunk({"annotations": [CITED]}),
+        chunk({}, "tool_calls"),
+    ]
+
+    answer = response(streamed(chunks))
+
+    late = Citation(url="https://a.example", title="A", cited_text="words")
+    texts = [part for part in answer.message.content if isinstance(part, TextPart)]
+    assert texts == [TextPart("Hello"), TextPart("", citations=(late,))]
 
 
 def test_a_citation_may_stand_without_an_object_around_it() -> None:
