@@ -1,13 +1,14 @@
 """The least that a plain request over aiohttp can cost with frozen values, beside raw aiohttp.
 
     python -m benchmarks.floor
-    valgrind --tool=callgrind --instr-atstart=no python -m benchmarks.floor count NAME TIMES
+    valgrind --tool=callgrind --instr-atstart=no python -m benchmarks.floor count NAME TIMES [PATH]
 
 It prints ratios of CPU time to `aiohttp.ClientSession` with orjson (the least of interleaved
 rounds). `pool` sends a prepared request over llmcore's connections and reads the body. `frozen`
 also makes the request, its body and its headers, and one frozen response; it checks nothing, and
-has no events, time limits, diagnostics or costs. With `count` the instructions of the Chat
-Completions reader of that name are counted.
+has no events, time limits, diagnostics or costs. With `count` the instructions of the reader of
+that name are counted, for a plain response of Chat Completions or the one at a path of
+`benchmarks.server`, such as `gemini/text/10/all`.
 """
 
 import asyncio
@@ -117,15 +118,15 @@ async def compare(url: str) -> None:
             print(f"{protocol:12}{base * 1e6:10.0f}{cells}", flush=True)
 
 
-async def count(url: str, name: str, times: int) -> None:
-    """Read *times* responses, counted by callgrind."""
+async def count(url: str, name: str, times: int, path: str = "chat/plain/2000") -> None:
+    """Read the response at *path* *times* times, counted by callgrind."""
     async with AsyncExitStack() as stack:
         read = (await _readers(stack))[name]
         for counted in (False, True):
             if counted:
                 switch_callgrind("on")
             for _ in range(times):
-                await read(f"{url}/chat/plain/2000")
+                await read(f"{url}/{path}")
         switch_callgrind("off")
 
 
@@ -133,7 +134,7 @@ def main(arguments: list[str]) -> None:
     """Run the benchmark."""
     with running() as url:
         if arguments[:1] == ["count"]:
-            asyncio.run(count(url, arguments[1], int(arguments[2])))
+            asyncio.run(count(url, arguments[1], int(arguments[2]), *arguments[3:]))
         else:
             asyncio.run(compare(url))
 

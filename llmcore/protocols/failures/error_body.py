@@ -215,7 +215,7 @@ def has_error_fields(document: Mapping[str, Any]) -> bool:
 def states_failure(document: Mapping[str, Any]) -> bool:
     """Return whether the `base_resp` of *document* states an error, as with MiniMax."""
     state = document.get("base_resp")
-    return isinstance(state, Mapping) and bool(state.get("status_code"))
+    return state is not None and isinstance(state, Mapping) and bool(state.get("status_code"))
 
 
 # -- the message

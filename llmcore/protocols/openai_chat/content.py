@@ -466,6 +466,8 @@ def on_extra(
 
 def emit_extra(state: ChatState, events: Events) -> None:
     """Emit the fields of the message that must be sent back with it, if there are any."""
+    if not state.info.extra and state.info.encrypted is None:
+        return
     encrypted = "".join(to_list(state.info.encrypted))
     fields = {**state.info.extra, **({"encrypted_content": encrypted} if encrypted else {})}
     if fields:

@@ -48,6 +48,7 @@ from llmcore.protocols.response_parts import Events, announce
 from llmcore.schema.content import Citation
 from llmcore.schema.events import File, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import (
+    JsonObject,
     JsonValue,
     NativeObject,
     int_or_none,
@@ -61,7 +62,6 @@ from llmcore.schema.json import (
     text_or_json_or_empty,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry, without_entry
-from llmcore.schema.request import LLMRequest
 
 # -- Groq
 
@@ -271,7 +271,7 @@ def announce_pages(
     state: ChatState, holder: NativeObject, lists: PageLists, events: Events
 ) -> ChatState:
     """Emit the `Source` of each page in the *lists* of *holder*: an object or a URL."""
-    if lists.keys().isdisjoint(holder):
+    if holder.keys().isdisjoint(lists):
         return state
     for name, (path, url_field) in lists.items():
         pages: Any = holder.get(name)
@@ -296,10 +296,9 @@ def announce_page(state: ChatState, url: Any, title: Any, events: Events) -> Cha
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
 
 
-def audio_type(request: LLMRequest) -> str:
-    """Return the MIME type of the audio that was asked for."""
-    audio = request.options_for(METADATA_KEY, request.provider_id).get("audio")
-    form = str_or_none(object_or_empty(audio).get("format")) or "wav"
+def audio_type(options: JsonObject) -> str:
+    """Return the MIME type of the audio that the provider *options* of a request ask for."""
+    form = str_or_none(object_or_empty(options.get("audio")).get("format")) or "wav"
     return _AUDIO_TYPES.get(form, f"audio/{form}")
 
 
@@ -342,6 +341,8 @@ def audio_is_complete(state: ChatState) -> bool:
 
 def flush_audio(state: ChatState, events: Events) -> None:
     """Emit the whole audio that came in pieces."""
+    if state.buffered is None:
+        return
     pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
     if not pieces:
         return

@@ -48,7 +48,7 @@ from llmcore.protocols.response_parts import (
     text_response,
 )
 from llmcore.protocols.tools import are_plain_arguments
-from llmcore.schema.events import FinishReason, FinishReasonKind, LLMEvent, StepStart, StreamStart
+from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -71,30 +71,32 @@ from llmcore.schema.usage import Usage
 
 def context_of(request: LLMRequest, dialect: ChatDialect) -> ChatStreamContext:
     """Return the facts of *request* that reading its response needs."""
-    functions = (tool.name for tool in request.tools if not isinstance(tool, HostedTool))
+    functions = [tool.name for tool in request.tools if not isinstance(tool, HostedTool)]
+    provider, model = request.provider_id, request.model_id
+    options = request.options_for(METADATA_KEY, provider)
     return ChatStreamContext(
         dialect=dialect,
-        provider=request.provider_id,
-        model=request.model_id,
+        provider=provider,
+        model=model,
         turn=len(request.messages),
         freeform=freeform_functions(request, dialect),
         constrained=forces_call_by_schema(request, dialect),
         tools=frozenset(functions),
-        several_choices=_asks_for_several(request),
-        think_tag=dialect.think_tag(request.model_id),
-        audio_type=audio_type(request),
+        several_choices=_asks_for_several(request, options),
+        think_tag=dialect.think_tag(model),
+        audio_type=audio_type(options),
     )
 
 
-def _asks_for_several(request: LLMRequest) -> bool:
-    """Return whether *request* asks for more than one choice.
+def _asks_for_several(request: LLMRequest, options: JsonObject) -> bool:
+    """Return whether *request*, which has those provider *options*, asks for several choices.
 
     Otherwise the only choice of a chunk is the response: servers have numbered the chunks in its
     place. Sources: https://github.com/huggingface/text-generation-inference/pull/1648,
     https://github.com/microsoft/foundry-local/issues/263.
     """
-    options = request.options_for(METADATA_KEY, request.provider_id)
-    return (index_or_none(request.http.body.get("n", options.get("n"))) or 1) > 1
+    number = request.http.body.get("n", options.get("n"))
+    return number is not None and (index_or_none(number) or 1) > 1
 
 
 # -- the beginning, and what is beside the choices
@@ -108,8 +110,9 @@ def unwrapped(document: NativeObject) -> NativeObject:
     https://github.com/cline/cline/issues/12647,
     https://developers.cloudflare.com/workers-ai/get-started/rest-api
     """
-    wrapped = {} if document.get("choices") else document
-    inner = wrapped.get("data") or wrapped.get("result")
+    if document.get("choices"):  # as nearly always
+        return document
+    inner = document.get("data") or document.get("result")
     return inner if isinstance(inner, dict) and objects(inner.get("choices")) else document
 
 
@@ -122,7 +125,7 @@ def on_start(state: ChatState, chunk: NativeObject, events: Events) -> ChatState
     Azure's first chunk holds only filter results, with an empty id and no choices.
     """
     info = state.info
-    if info.started or not any(chunk.get(name) for name in _BEGINNINGS):
+    if info.started or not any(map(chunk.get, _BEGINNINGS)):
         return state
     context = state.context
     response_id = str_or_none(chunk.get("id"))
@@ -171,8 +174,8 @@ def _counts_any(usage: NativeObject) -> bool:
 def _usage_in(chunk: NativeObject, choices: Iterable[NativeObject]) -> NativeObject | None:
     """Return the chunk's usage: beside the choices, in `x_groq`, or in the choice (Moonshot)."""
     usage = chunk.get("usage")
-    if not isinstance(usage, dict):
-        usage = object_or_empty(chunk.get("x_groq")).get("usage")
+    if not isinstance(usage, dict) and "x_groq" in chunk:
+        usage = object_or_empty(chunk["x_groq"]).get("usage")
     for choice in choices:
         if not isinstance(usage, dict):
             usage = choice.get("usage")
@@ -186,11 +189,11 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
     """
     if others.issuperset(holder):  # as nearly always
         return {}
-    return {
-        name: holder[name]
-        for name in holder
-        if name not in others and holder[name] is not None and known.get(name) != holder[name]
-    }
+    found: NativeObject = {}
+    for name, value in holder.items():
+        if name not in others and value is not None and known.get(name) != value:
+            found[name] = value
+    return found
 
 
 def reason_of(choice: NativeObject) -> str | None:
@@ -202,22 +205,20 @@ def reason_of(choice: NativeObject) -> str | None:
     return None if raw == "null" else raw
 
 
+@lru_cache(maxsize=64)
 def map_reason(raw: str, *, called: bool) -> FinishReason:
     """Return the finish reason; many servers send `stop` even if tools were called.
 
     Calls beside a word that is not listed are the caller's to run too, as the loop of OpenAI's SDK
     (`runTools`) runs all calls of a message, whatever its finish reason.
     """
-    reason = _kind_of(raw.lower().rpartition(": ")[2].replace("-", "_"))
+    word = raw.lower().rpartition(": ")[2].replace("-", "_")
+    reason = FINISH_REASONS.get(word)
+    if reason is None:
+        reason = next((kind for words, kind in FINISH_WORDS if re.search(words, word)), None)
     if called and (reason is None or reason == "stop"):
         reason = "tool_calls"
     return finish_reason(reason or "other", raw or None)
-
-
-@lru_cache(maxsize=64)
-def _kind_of(word: str) -> FinishReasonKind | None:
-    known = FINISH_REASONS.get(word)
-    return known or next((kind for words, kind in FINISH_WORDS if re.search(words, word)), None)
 
 
 # -- usage: `prompt_tokens` includes cached tokens, `completion_tokens` reasoning

@@ -189,8 +189,8 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
     state = announce_pages(state, chunk, PAGES_BESIDE_CHOICES, events)
-    stopped = object_or_empty(chunk.get("x_groq")).get("error")
-    if stopped:  # Groq's reason why it ends the stream early
+    if "x_groq" in chunk and (stopped := object_or_empty(chunk["x_groq"]).get("error")):
+        # Groq's reason why it ends the stream early
         events.append(server_error(state.context, {"error": stopped}))
     return on_info(state, chunk, choices), until_error(events)
 
@@ -234,6 +234,8 @@ def _on_delta(
         given.update(name for name in ("content", "refusal") if logprobs.get(name))
     if state.calls.pending and given.isdisjoint(("tool_calls", "function_call")):
         state = begin_named(state, events)
+    if not given:  # as in the first delta, and in the last one
+        return state
     for number in sorted({_NUMBERS[name] for name in given if name in _NUMBERS}):
         state = _HANDLERS[number][1](state, delta, choice, events)
     if not _NUMBERS.keys() >= given:
@@ -301,7 +303,8 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     if state.context.constrained:
         state = forced_call(state, events)
         diagnostics = () if state.calls.calls else (NO_CALL,)
-    diagnostics += end_calls(state.calls, events)
+    if state.calls.calls:
+        diagnostics += end_calls(state.calls, events)
     flush_audio(state, events)
     emit_extra(state, events)
     reason = map_reason(state.info.reason or "", called=bool(state.calls.calls))
