@@ -20,7 +20,7 @@ import contextlib
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
@@ -40,7 +40,7 @@ from llmcore.routes.response_facts import ResponseContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import copying
 from llmcore.schema.errors import (
     InvalidRequestError,
     LLMError,
@@ -74,6 +74,8 @@ _WITHOUT_VERSION = frozenset({"/chat/completions", "/responses", "/embeddings"})
 _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 """Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
+
+_with_body: Final = copying(HttpRequest, "body")
 
 _T = TypeVar("_T")
 
@@ -305,7 +307,7 @@ class Call:
     def _drop_body(self, sent: HttpRequest) -> None:
         """Keep no body while a response streams, which can take minutes. A small one has 4 kB."""
         self._body_secrets = body_secrets(sent.body)
-        self._sent = changed(sent, body=b"")
+        self._sent = _with_body(sent, b"")
 
     async def _read_stream(self, response: _Response) -> Sequence[LLMEvent]:
         while True:

@@ -240,11 +240,11 @@ class SegmentFold:
         if opened is None:
             return self._misplaced(event)
         text, rest = opened.join(event.text, self._diagnostics)
-        completed = changed(
+        completed = _with_text(
             event,
-            text=text,
-            logprobs=event.logprobs or tuple(opened.logprobs),
-            refusal=event.refusal or (isinstance(opened.start, TextStart) and opened.start.refusal),
+            text,
+            event.logprobs or tuple(opened.logprobs),
+            event.refusal or (isinstance(opened.start, TextStart) and opened.start.refusal),
         )
         # Of a text that came as a whole, all tokens are those of its only delta.
         tokens = event.logprobs if rest == text and not opened.logprobs else ()
@@ -349,6 +349,7 @@ class SegmentFold:
     }
 
 
+_with_text: Final = copying(TextEnd, "text", "logprobs", "refusal")
 _EMPTY_CALL: Final = ToolCall("", "", {})
 _call: Final = copying(
     ToolCall,

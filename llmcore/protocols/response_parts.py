@@ -41,6 +41,7 @@ from llmcore.schema.json import (
     int_or_none,
     object_or_empty,
     objects,
+    plain_metadata,
     replace_lone_surrogates,
     str_or_none,
 )
@@ -104,18 +105,15 @@ def finish_events(
     message_metadata: ProviderMetadata | None = None,
 ) -> tuple[LLMEvent, LLMEvent]:
     """Return the end of a response that is complete and has one step."""
-    return (
-        StepFinish(finish_reason=reason, usage=usage),
-        Finish(
-            finish_reason=reason,
-            usage=usage,
+    finish = _finished(_FINISH, reason, usage, plain_metadata(metadata), raw)
+    if model is not None or diagnostics or message_metadata:  # as of few responses
+        finish = changed(
+            finish,
             model=model,
             diagnostics=tuple(diagnostics),
-            provider_metadata=metadata,
-            message_metadata=message_metadata or {},
-            raw=raw,
-        ),
-    )
+            message_metadata=plain_metadata(message_metadata or {}),
+        )
+    return _step_finished(_STEP_FINISH, reason, usage), finish
 
 
 def map_finish_reason(

@@ -72,7 +72,7 @@ class ResponseFacts:
         """Return *event*, which is of a type in `FILLED`, with the facts that belong to it."""
         if isinstance(event, StreamStart):
             return self._filled_start(event)
-        if isinstance(event, ToolInputStart | ToolCall):
+        if isinstance(event, (ToolInputStart, ToolCall)):
             name = None if event.provider_executed else self._tool_names.get(event.name)
             return event if name is None else changed(event, name=name)
         if self._context.service_tier and isinstance(event, StepFinish | Finish):

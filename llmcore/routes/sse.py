@@ -59,8 +59,9 @@ class SseDecoder:
     """The last byte was a CR, so an LF that follows is part of the same line end."""
     _failure: str = field(init=False, default="")
     """That an event is too long: another try would be billed, and end in the same way."""
-    _forms: dict[bytes, _Form] = field(init=False, factory=dict)
-    """How events are split, by the lines before their data; a stream repeats the same few."""
+    _forms: dict[bytes, _Form | None] = field(init=False, factory=dict)
+    """How events are split, by the lines before their data, of which a stream repeats the same few;
+    None for lines of which `_lines` has to read each."""
     _plain: bool = field(init=False, default=False)
     """Whether start, line end and failure do not affect the next chunk, the usual case."""
     _head: bytes = field(init=False, default=b"")
@@ -159,16 +160,18 @@ class SseDecoder:
             return _lines(text)
         frames: list[Frame] = []
         forms = self._forms
+        last, last_head = self._form, self._head
         for event in text[:-2].split(b"\n\n"):
             head, _, data = event.partition(b"data: ")
             form = forms.get(head)
-            if form is None and len(forms) < _MOST_NAMES and _NAMED.fullmatch(head):
-                form = forms[head] = _form_of(head, self._line_end)
+            if form is None and len(forms) < _MOST_HEADS and len(head) < _LONGEST_HEAD:
+                form = forms[head] = _usual_form(head, self._line_end)
             if form is None or _LF in data or not data:
                 frames += _lines(event + b"\n")
             else:
                 frames.append((form[0], data))
-                self._form, self._head = form, head
+                last, last_head = form, head
+        self._form, self._head = last, last_head
         return frames
 
     def _alike(self, chunk: bytes) -> "list[Frame]":
@@ -185,20 +188,26 @@ class SseDecoder:
 
 
 @lru_cache(maxsize=256)
-def _form_of(head: bytes, line_end: bytes) -> _Form:
-    """Return how events are cut whose lines before the data are *head*, at most one with a name.
+def _usual_form(head: bytes, line_end: bytes) -> _Form | None:
+    """Return how events with *head* before the data are cut; None if it is more than a name.
 
     Streams have the same few, so that the forms are made once for all of them.
     """
+    return _form_of(head, line_end) if _NAMED.fullmatch(head) else None
+
+
+def _form_of(head: bytes, line_end: bytes) -> _Form:
+    """Return how events are cut whose lines before the data are *head*, at most one with a name."""
     start = head.replace(b"\n", line_end) + b"data: "
     return head[7:-1].decode("utf-8", "replace"), start, line_end * 2 + start, line_end * 2
 
 
 _LARGE: Final = 64 * 1024
 """Chunks whose events are larger on average are not split twice, which would take memory."""
-_MOST_NAMES: Final = 64
-"""The most names of events that are kept for a stream; APIs have fewer."""
-_NAMED: Final = re.compile(rb"(?:event: [^\n]{0,200}\n)?")
+_MOST_HEADS: Final = 64
+"""The most lines before data that are kept for a stream; APIs have fewer names of events."""
+_LONGEST_HEAD: Final = 200
+_NAMED: Final = re.compile(rb"(?:event: [^\n]*\n)?")
 
 
 def _end_of_json_lines(text: bytes | bytearray) -> int:

@@ -28,8 +28,10 @@ def compression_of(headers: Mapping[str, str]) -> str:
     Names of other things than compressions are left out, as browsers and other clients do: servers
     state `identity` beside another name, or the charset.
     """
-    listed = headers.get("content-encoding", "").lower().split(",")
-    named = (name.strip() for name in listed)
+    listed = headers.get("content-encoding")
+    if not listed:
+        return ""
+    named = (name.strip() for name in listed.lower().split(","))
     return ", ".join(name for name in named if name in _COMPRESSIONS)
 
 

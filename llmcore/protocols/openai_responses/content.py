@@ -224,13 +224,15 @@ def _keep_text(
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    part = replace(
+    kept = replace(
         part,
         text=(text or part.text) if not part.again else "",
         citations=from_list(citations) or part.citations,
         logprobs=logprobs or part.logprobs,
     )
-    return with_part(state, item, key, part)
+    if kept == part:  # as the end of a part nearly always repeats that of its text
+        return state
+    return with_part(state, item, key, kept)
 
 
 # -- whole items
@@ -401,7 +403,7 @@ def on_annotation(state: ResponsesState, event: NativeObject, events: Events) ->
 
 def read_citations(annotations: Any) -> tuple[Citation, ...]:
     """Return the citations of a text."""
-    return tuple(map(read_citation, objects(annotations)))
+    return tuple(map(read_citation, objects(annotations))) if annotations else ()
 
 
 def read_citation(annotation: NativeObject) -> Citation:

@@ -115,8 +115,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def metadata(self) -> NativeObject:
         """The metadata that replaying the item needs."""
-        index = {"index": self.position}
-        return index if self.id is None else {"id": self.id, **index}
+        id_ = self.id
+        return {"index": self.position} if id_ is None else {"id": id_, "index": self.position}
 
 
 class ResponsesInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,11 +231,12 @@ def _without_done(
 
 def item_ids(type_: str, native: NativeObject) -> list[ItemId]:
     """Return the keys by which an item of *type_* is found again, the surest one first."""
-    return [
-        (type_, name, value)
-        for name in ID_FIELDS
-        if (value := str_or_none(native.get(name))) is not None
-    ]
+    keys: list[ItemId] = []
+    for name in ID_FIELDS:
+        value = native.get(name)
+        if isinstance(value, str) and value:
+            keys.append((type_, name, value))
+    return keys
 
 
 def part_in(item: Item, key: PartKey, part: Part) -> Item:
