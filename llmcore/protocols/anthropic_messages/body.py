@@ -89,9 +89,10 @@ def from_request(
     if rules.system_messages and not system_messages:
         rules = evolve(rules, system_messages=False)
     try:
-        body, betas = _lower(request, rules, service_tiers, stream, diagnostics)
-        named = _named_betas(_options(request))
-        features = ",".join(dict.fromkeys([*betas, *named]))
+        options = _options(request)
+        body, betas = _lower(request, options, rules, service_tiers, stream, diagnostics)
+        named = _named_betas(options) if options else ()
+        features = ",".join(dict.fromkeys((*betas, *named)))
     except LLMError as error:
         return Failure(error)
     headers = {_BETA_HEADER: features} if features else {}
@@ -104,6 +105,7 @@ def _options(request: LLMRequest) -> JsonObject:
 
 def _lower(
     request: LLMRequest,
+    options: JsonObject,
     rules: ClaudeRules,
     tiers: Mapping[str, str],
     stream: bool,
@@ -111,7 +113,6 @@ def _lower(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body, and the beta features that it certainly needs."""
     request = fit_properties(request, diagnostics)
-    options = _options(request)
     keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
     tools = lower_tools(request, rules, keys, diagnostics)
     reasoning = lower_reasoning(request, options, rules, diagnostics)
@@ -122,7 +123,7 @@ def _lower(
         unenforced=UNENFORCED,
         diagnostics=diagnostics,
     )
-    target = target_of(request, rules, citations=lowered_format.schema is None)
+    target = target_of(request, rules, keys, citations=lowered_format.schema is None)
     prompt = lower_messages(request, target, lowered_format.instructions, diagnostics)
     metadata = _lower_metadata(request, diagnostics)
     choice = format_choice(lowered_format, request) or tools.choice
@@ -221,14 +222,15 @@ _REQUIRED: Final[Mapping[str, type]] = {"model": str, "max_tokens": int, "messag
 
 
 def _with_options(body: dict[str, Any], options: JsonObject) -> dict[str, Any]:
-    """Return *body* with the caller's native fields laid over it, the messages last.
+    """Return *body*, in which the messages are last, with the caller's native fields before them.
 
     All before the messages then stays the same from turn to turn, byte for byte. The caller's
     values are copied: breakpoints are placed in them.
     """
-    native = without(options, *_OURS)
-    if native:
-        body = dict(merge_json(body, plain_object(native)))
+    native = without(options, *_OURS) if options else None
+    if not native:
+        return body
+    body = dict(merge_json(body, plain_object(native)))
     for name, kind in _REQUIRED.items():
         if name not in body:
             raise InvalidRequestError(f"provider_options.{METADATA_KEY}.{name} cannot be removed")

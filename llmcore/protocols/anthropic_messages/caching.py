@@ -46,7 +46,7 @@ def place_breakpoints(
     `cache_control` of the body as a whole is one too: the provider places it at the end. Returns
     whether the body has any breakpoint, native data included.
     """
-    items = dict(_items(body))
+    items = _items(body)
     marked = [
         _candidate(*found) for found in items.items() if found[1].get("cache_control") is not None
     ]
@@ -64,24 +64,27 @@ def place_breakpoints(
         fills = policy.mode == "auto" and automatic
         places = _automatic(body, items, at_end=not whole) if fills else ()
         chosen = choose_breakpoints(marked, places, limits, policy.ttl or "5m", diagnostics)
-    for position, item in items.items():
+    for item in items.values():
         item.pop("cache_control", None)
-        if position in chosen:
-            item["cache_control"] = cache_mark(chosen[position])
+    for position, ttl in chosen.items():
+        items[position]["cache_control"] = cache_mark(ttl)
     return bool(chosen) or _is_cached_elsewhere(body, items.values())
 
 
 _Places: TypeAlias = list[tuple[Position, Block]]
 
 
-def _items(body: Mapping[str, Any]) -> Iterator[tuple[Position, Block]]:
-    """Yield the tools, system texts and blocks of *body*, in the order of the prompt."""
+def _items(body: Mapping[str, Any]) -> dict[Position, Block]:
+    """Return the tools, system texts and blocks of *body*, in the order of the prompt."""
+    items: dict[Position, Block] = {}
     for number, section in enumerate(SECTIONS[:2]):
-        for index, item in enumerate(objects(body.get(section))):
-            yield (number, index, 0), item
+        if section in body:
+            for index, item in enumerate(objects(body[section])):
+                items[number, index, 0] = item
     for index, message in enumerate(objects(body.get("messages"))):
         for number, block in enumerate(objects(message.get("content"))):
-            yield (2, index, number), block
+            items[2, index, number] = block
+    return items
 
 
 def _candidate(position: Position, item: Block) -> CacheCandidate:

@@ -40,7 +40,7 @@ from llmcore.protocols.anthropic_messages.parts import (
 from llmcore.protocols.anthropic_messages.turns import with_results_alone, without_unfinished
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text, remove_trailing_thinking
-from llmcore.protocols.history import HistoryPolicy, is_question, native_provider_ids, repair
+from llmcore.protocols.history import HistoryPolicy, is_question, repair
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
     AudioPart,
@@ -68,7 +68,9 @@ class MessagesPrompt(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[MessageParam]
 
 
-def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> MessagesTarget:
+def target_of(
+    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], *, citations: bool
+) -> MessagesTarget:
     """Return what the messages of *request* are lowered for."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,
@@ -83,7 +85,6 @@ def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Me
         reasoning="any" if rules.unsigned_thinking else "signed",
         reasoning_may_end_turn=False,
     )
-    keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
     return MessagesTarget(rules=rules, policy=policy, keys=keys, citations=citations)
 
 

@@ -40,6 +40,8 @@ def lower_tools(
 
     *keys* are the ids under which raw tools are this API's own.
     """
+    if not request.tools:
+        return MessagesTools(choice=_lower_choice(request, rules, diagnostics, has_tools=False))
     tools: list[dict[str, Any]] = []
     hosted: list[ClaudeTool] = []
     for index, tool in enumerate(request.tools):

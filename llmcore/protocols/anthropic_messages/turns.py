@@ -11,7 +11,6 @@ programmatic-tool-calling#message-formatting-restrictions ("your response messag
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import dropwhile, takewhile
 from typing import Final, TypeAlias
 
 from attrs import evolve
@@ -32,15 +31,19 @@ def turn_under_way(messages: Sequence[Message]) -> list[Message]:
 
     Empty if the last turn is complete, and the user has begun a new one.
     """
-    earlier = dropwhile(lambda message: not _is_of_turn(message), reversed(messages))
-    turn = list(takewhile(_is_of_turn, earlier))
-    if turn and turn[0] is not messages[-1] and not (turn[0].role == "tool" or turn[0].tool_calls):
+    end = len(messages)
+    while end and messages[end - 1].role not in _OF_TURN:
+        end -= 1
+    begin = end
+    while begin and messages[begin - 1].role in _OF_TURN:
+        begin -= 1
+    turn = [*reversed(messages[begin:end])]
+    if turn and end < len(messages) and not (turn[0].role == "tool" or turn[0].tool_calls):
         return []
     return turn
 
 
-def _is_of_turn(message: Message) -> bool:
-    return message.role in ("assistant", "tool")
+_OF_TURN: Final = ("assistant", "tool")
 
 
 def _executed(
