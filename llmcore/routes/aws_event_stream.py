@@ -41,7 +41,7 @@ _Head: TypeAlias = tuple[Callable[[bytes, int], tuple[Any, ...]], bytes, int, st
 """A function that cuts messages of one length into prelude with headers, payload and checksum; the
 first of these, the CRC-32 so far, the name of the frame, and its payload if that is in the headers,
 too."""
-_MOST_KNOWN, _LARGE = 128, 1024
+_MOST_KNOWN, _MOST_HEADS, _LARGE = 128, 512, 1024
 
 
 @define(eq=False)
@@ -134,12 +134,10 @@ class EventStreamDecoder:
         if (crc32(chunk[at:end]),) != _CHECKSUM.unpack_from(chunk, end):
             raise StreamError(_BAD_CHECKSUM)  # before its headers are read
         before = chunk[at : at + _PRELUDE.size + length]
-        form = Struct(f">{len(before)}s{end - at - len(before)}sI")
         is_large = len(before) > _LARGE
         if len(self._known) >= _MOST_KNOWN or is_large:  # a hostile server repeats none
             self._known.clear()
-        meaning = (_meaning if is_large else _known_meaning)(before[_PRELUDE.size :])
-        self._known[total] = form.unpack_from, before, crc32(before), *meaning
+        self._known[total] = (_head_of if is_large else _known_head)(before, total)
         return True
 
     def _fits(self, total: int, headers: int) -> bool:
@@ -158,6 +156,18 @@ class EventStreamDecoder:
         if quoted and len(chunk) < _QUOTED_BYTES:
             return _QUOTED_BYTES
         raise StreamError(quoted or "an event stream message begins with a wrong checksum")
+
+
+def _head_of(before: bytes, total: int) -> _Head:
+    """Return how messages of *total* bytes with *before* in front of the payload are read."""
+    form = Struct(f">{len(before)}s{total - len(before) - _CHECKSUM_BYTES}sI")
+    headers = before[_PRELUDE.size :]
+    meaning = (_known_meaning if len(before) <= _LARGE else _meaning)(headers)
+    return form.unpack_from, before, crc32(before), *meaning
+
+
+_known_head: Final = lru_cache(maxsize=_MOST_HEADS)(_head_of)
+"""Streams have the same few headers, and lengths that differ by some bytes."""
 
 
 def _meaning(headers: bytes) -> "tuple[str, bytes | None]":

@@ -46,6 +46,8 @@ from llmcore.schema.persistent import PersistentList, to_list
 
 # -- text and thoughts
 
+_PLAIN_TEXT: Final = frozenset({"text", "thought"})
+
 
 def on_text(
     state: GeminiState,
@@ -60,12 +62,12 @@ def on_text(
     A text with a signature ends the open text if it *may_continue* the part before it, which came
     in another chunk. Otherwise it is a separate text.
     """
-    native = present(part, but=("text", "thought"))
+    native = {} if _PLAIN_TEXT.issuperset(part) else present(part, but=_PLAIN_TEXT)
     text = str_or_empty(part.get("text"))
     if not native and not text:
         return state
     thinking = part.get("thought") is True
-    beside = present(native, but=("thoughtSignature",))
+    beside = present(native, but=("thoughtSignature",)) if native else {}
     if may_continue and text and native and not (beside or thinking) and state.info.mode == "text":
         native[SIGNED_FROM] = sum(map(len, to_list(state.pieces)))
     elif native:
@@ -151,7 +153,9 @@ def on_unknown(state: GeminiState, part: NativeObject, events: Events) -> Gemini
 
 def read_logprobs(candidate: NativeObject) -> tuple[TokenLogprob, ...]:
     """Return the log probabilities of a candidate's tokens, with the likeliest at each place."""
-    result = object_or_empty(candidate.get("logprobsResult"))
+    if "logprobsResult" not in candidate:
+        return ()
+    result = object_or_empty(candidate["logprobsResult"])
     chosen, tops = objects(result.get("chosenCandidates")), objects(result.get("topCandidates"))
     tokens: list[TokenLogprob] = []
     for index, token in enumerate(chosen):
@@ -176,6 +180,8 @@ def _probability(token: NativeObject) -> float | None:
 
 def on_grounding(state: GeminiState, candidate: NativeObject, events: Events) -> GeminiState:
     """Emit a `Source` for each source of *candidate*; keep its citations for the end."""
+    if _EVIDENCE.isdisjoint(candidate):
+        return state
     grounding = object_or_empty(candidate.get("groundingMetadata"))
     if grounding:
         state = change(state, groundings=PersistentList(grounding, state.info.groundings))
@@ -189,6 +195,10 @@ def on_grounding(state: GeminiState, candidate: NativeObject, events: Events) ->
         state = _announce(state, _quoted(quotation), events)
         state = change(state, quotations=PersistentList(quotation, state.info.quotations))
     return state
+
+
+_EVIDENCE: Final = frozenset({"groundingMetadata", "urlContextMetadata", "citationMetadata"})
+"""The fields of a candidate that have sources and citations."""
 
 
 @frozen(kw_only=True)

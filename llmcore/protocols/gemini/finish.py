@@ -189,9 +189,13 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
 
 def _audio_in(usage: Mapping[str, Any]) -> int | None:
     """Return the tokens of audio that no cache held; None where no audio is stated."""
-    added = _audio_tokens(usage, "promptTokensDetails")
-    added += _audio_tokens(usage, "toolUsePromptTokensDetails")
+    if _INPUT_DETAILS.isdisjoint(usage):
+        return None
+    added = sum(_audio_tokens(usage, details) for details in _INPUT_DETAILS)
     return max(added - _audio_tokens(usage, "cacheTokensDetails"), 0) if added else None
+
+
+_INPUT_DETAILS: Final = frozenset({"promptTokensDetails", "toolUsePromptTokensDetails"})
 
 
 def _audio_tokens(usage: Mapping[str, Any], details: str) -> int:
