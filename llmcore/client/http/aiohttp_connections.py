@@ -35,6 +35,7 @@ MAX_FIELD_BYTES: Final = 64 * 1024
 _MAX_CHUNKS: Final = 4096
 """Chunks of a body that wait to be read, beside the limit of their bytes."""
 _HEAD_END: Final = b"\r\n\r\n"
+_LAST_CHUNK: Final = b"0\r\n\r\n"
 _PROBE: Final = b"HTTP/1.1 299 probe\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -157,8 +158,11 @@ class _Connection(ResponseHandler):
         payload = self._payload
         if self._begun and not self._response_ended and payload is not None and payload.is_eof():
             self._response_ended = True
-            # After a body of just the length that was announced there is nothing.
-            if self._length != str(self._read) and self._holds_more():
+            # After a body of just the length that was announced there is nothing. What follows one
+            # in chunks and ends with an empty line is a response, which `feed_data` has seen, or an
+            # error of the parser.
+            is_alone = self._length == str(self._read) or data.endswith(_LAST_CHUNK)
+            if not is_alone and self._holds_more():
                 self.abort()
 
     def pause_socket(self) -> None:

@@ -48,6 +48,8 @@ EXTRA = {
     "a chunked response": response("POISON", chunked=True),
     "the beginning of a response": POISON[:60],
     "part of a header": b"HTTP/1.1 200 OK\r\nx-a: ",
+    "the end of a chunked body": b"0\r\n\r\n",
+    "a header like the end of a chunked body": b"HTTP/1.1 200 OK\r\nx-a: 0\r\n\r\n",
 }
 
 
