@@ -136,7 +136,10 @@ class AiohttpResponse:
 
 
 class _Body:
-    """Iterates over a body. One timer limits all reads, which is cheaper than one for each."""
+    """Iterates over a body. One timer limits all reads, which is cheaper than one for each.
+
+    It begins with the first read for which the body may have to be waited for.
+    """
 
     def __init__(self, native: _Native, url: str) -> None:
         self._native = native
@@ -152,7 +155,9 @@ class _Body:
         return self
 
     async def __anext__(self) -> bytes:
-        self._waiting_since = self._loop.time()
+        now = self._waiting_since = self._loop.time()
+        if self._timer is None and self._limit is not None and not self.at_end():
+            self._timer = self._loop.call_at(now + self._limit, _check_wait, self._reference)
         try:
             chunk = await self._content.readany()
         except BaseException as error:
@@ -195,8 +200,6 @@ class _Body:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if seconds is not None:
-            self._timer = self._loop.call_later(seconds, _check_wait, self._reference)
 
     def check_wait(self) -> None:
         """Fail a read that has waited too long; else set a timer for when it will have."""
