@@ -73,6 +73,10 @@ class SseDecoder:
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the events whose blank line *chunk* completes."""
+        if not self._plain and self._start == b"" and chunk.startswith(b"data: "):
+            self._start, self._plain = None, True  # there is no byte order mark
+            if chunk.endswith(b"\r\n"):
+                self._use_line_end(b"\r\n")
         if self._plain and not self._held and len(chunk) <= self.max_frame_bytes:
             frames = self._alike(chunk)
             if frames:
@@ -105,14 +109,16 @@ class SseDecoder:
         if not chunk:
             return chunk
         has_cr = _CR in chunk  # a search for two bytes takes many times as long
-        line_end = b"\r\n" if has_cr and b"\r\n" in chunk else b"\n"
-        if line_end != self._line_end:
-            self._line_end, self._forms = line_end, {}
-            self._form = _form_of(self._head, line_end)
+        self._use_line_end(b"\r\n" if has_cr and b"\r\n" in chunk else b"\n")
         text = chunk.removeprefix(b"\n") if self._after_cr else chunk
         self._after_cr = chunk.endswith(b"\r")
         self._plain = not self._after_cr
         return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if has_cr else text
+
+    def _use_line_end(self, line_end: bytes) -> None:
+        if line_end != self._line_end:
+            self._line_end, self._forms = line_end, {}
+            self._form = _form_of(self._head, line_end)
 
     def _cut(self, chunk: bytes) -> "list[Frame]":
         """Return the events that are complete now, and hold the rest."""
