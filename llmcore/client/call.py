@@ -76,7 +76,6 @@ _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 _with_body: Final = copying(HttpRequest, "body")
-
 _T = TypeVar("_T")
 
 OnResponse: TypeAlias = Callable[[Exchange, HttpRequest], Exchange]

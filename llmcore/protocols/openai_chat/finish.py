@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols.failures.error_body import has_error_fields, states_failure
 from llmcore.protocols.openai_chat.executed import audio_type
 from llmcore.protocols.openai_chat.models import (
     ChatDialect,
@@ -114,6 +115,15 @@ def unwrapped(document: NativeObject) -> NativeObject:
         return document
     inner = document.get("data") or document.get("result")
     return inner if isinstance(inner, dict) and objects(inner.get("choices")) else document
+
+
+def is_error(chunk: NativeObject) -> bool:
+    """Return whether *chunk* is an error body, with or without an `error`."""
+    if chunk.get("error") or states_failure(chunk):
+        return True
+    if chunk.get("choices") or chunk.get("usage"):
+        return False
+    return has_error_fields(chunk)
 
 
 _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")

@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
-from llmcore.protocols.failures.error_body import foreign_document, has_error_fields, states_failure
+from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.openai_chat.calls import (
     begin_named,
     end_calls,
@@ -58,6 +58,7 @@ from llmcore.protocols.openai_chat.executed import (
 )
 from llmcore.protocols.openai_chat.finish import (
     context_of,
+    is_error,
     map_reason,
     map_usage,
     on_info,
@@ -173,7 +174,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         foreign = foreign_document(chunk, API_NAME)
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
-    if _is_error(chunk):
+    if is_error(chunk):
         return state, (server_error(state.context, chunk),)
     events: Events = []
     state = on_start(state, chunk, events)
@@ -193,15 +194,6 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         # Groq's reason why it ends the stream early
         events.append(server_error(state.context, {"error": stopped}))
     return on_info(state, chunk, choices), until_error(events)
-
-
-def _is_error(chunk: NativeObject) -> bool:
-    """Return whether *chunk* is an error body, with or without an `error`."""
-    if chunk.get("error") or states_failure(chunk):
-        return True
-    if chunk.get("choices") or chunk.get("usage"):
-        return False
-    return has_error_fields(chunk)
 
 
 def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatState:
@@ -344,7 +336,7 @@ def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEve
     foreign = None if document.get("error") else foreign_document(document, API_NAME)
     if foreign is not None:
         return ErrorEvent(foreign)
-    if _is_error(document):
+    if is_error(document):
         return server_error(state.context, document)
     return empty_response("has no choices", document)
 
