@@ -164,7 +164,7 @@ def lower_memory(options: JsonObject) -> NativeObject:
     """
     if "store" in options:
         return {"store": options["store"]}
-    if any(options.get(name) for name in PROVIDER_MEMORY):
+    if any(map(options.get, PROVIDER_MEMORY)):
         return {}
     return {"store": False}
 
@@ -280,6 +280,8 @@ def _supported(
         rejected |= SAMPLING
     if body.get("temperature") == 1:
         rejected -= {"temperature"}  # the one value that every model takes
+    if rejected.isdisjoint(body):
+        return body
     for name in body:
         if name in rejected and name not in _OURS:
             why = f"{request.model_id} does not take {name}"

@@ -120,9 +120,10 @@ def digests(items: Sequence[NativeObject], before: bytes = b"") -> list[bytes]:
 
 def chain_link(input_digest: bytes | None, response: NativeObject) -> ProviderMetadata:
     """Return the metadata by which later requests continue *response*; empty if none can."""
+    if input_digest is None or response.get("status") != "completed":
+        return {}
     output, response_id = objects(response.get("output")), str_or_none(response.get("id"))
-    completed = response.get("status") == "completed"
-    if input_digest is None or response_id is None or not completed or not output:
+    if response_id is None or not output:
         return {}
     digest = digests(output, input_digest)[-1].hex()
     return {METADATA_KEY: {_LINK: {"id": response_id, "digest": digest}}}

@@ -334,10 +334,11 @@ def _is_plain(item: NativeObject) -> bool:
 
 def _are_texts(parts: JsonValue) -> bool:
     blocks = all_objects(parts)
-    return blocks is not None and all(
-        (lists := _PLAIN_PARTS.get(str(part.get("type")))) is not None
-        and type(part.get("text")) is str
-        and has_only(part, lists)
-        and not any(part.get(name) for name in lists)
-        for part in blocks
-    )
+    return blocks is not None and all(map(_is_text, blocks))
+
+
+def _is_text(part: NativeObject) -> bool:
+    lists = _PLAIN_PARTS.get(str(part.get("type")))
+    if lists is None or type(part.get("text")) is not str or any(map(part.get, lists)):
+        return False
+    return has_only(part, lists)
