@@ -168,10 +168,11 @@ async def test_bytes_after_a_response_do_not_answer_the_next_call_of_a_given_cli
     assert server.requests == [1, 2]
 
 
-async def test_a_connection_is_used_again_after_a_clean_response() -> None:
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_connection_is_used_again_after_a_clean_response(chunked: bool) -> None:
     """Informational responses before it belong to it."""
     early = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
-    with raw(early + response("first")) as server:
+    with raw(early + response("first", chunked=chunked)) as server:
         assert await texts(server.url, 3) == ["first", "second", "second"]
 
     assert server.requests == [1, 1, 1]
