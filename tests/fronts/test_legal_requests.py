@@ -53,7 +53,7 @@ def sent(front_id: str, protocol_id: str, body: dict[str, Any]) -> Sent | str:
 
 def _written(context: Any) -> str:
     """Return the settings that a response is written with; Responses repeats the whole request."""
-    names = ("includes_usage", "shows_logprobs", "include_thoughts", "shows_thinking", "choices")
+    names = ("usage_place", "shows_logprobs", "include_thoughts", "shows_thinking", "choices")
     return str([getattr(context, name, None) for name in names])
 
 

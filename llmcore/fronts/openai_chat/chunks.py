@@ -16,6 +16,7 @@ from typing import Any, Final
 from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import ClientRequest, Event, ResponseIdentity, StreamEncoding
+from llmcore.fronts.openai_clients import UsagePlace
 from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty
 from llmcore.schema.usage import Usage
 
@@ -45,11 +46,11 @@ class ChunkWriter:
     """Adds chunks to the events of one stream."""
 
     def __init__(
-        self, info: ResponseIdentity, events: list[Event], *, includes_usage: bool
+        self, info: ResponseIdentity, events: list[Event], *, usage_place: UsagePlace
     ) -> None:
         self._info = info
         self._events = events
-        self._usage = {"usage": None} if includes_usage else {}
+        self._usage_place = usage_place
         self._frame: dict[str, Any] = {}
         self.model = info.model
         """The model's name in the completion."""
@@ -83,28 +84,34 @@ class ChunkWriter:
         texts of deltas take a missing one for an empty one, and fail at null (lagent).
         """
         head = self.head("chat.completion.chunk")
-        self._frame = {**head, "choices": [], **self._usage, **self._repeated()}
+        usage = {"usage": None} if self._usage_place == "chunk" else {}
+        self._frame = {**head, "choices": [], **usage, **self._repeated()}
         if first and first.keys().isdisjoint(_FIELDS_OF_OPENAI):
             self.write({"role": "assistant", "refusal": None})
         else:
             content = "" if "content" in first else None
             self.write({"role": "assistant", "content": content, "refusal": None})
 
-    def finish(self, reason: str) -> None:
-        """Add the chunk that ends the choice."""
+    def finish(self, reason: str, usage: Usage | None) -> None:
+        """Add the chunk that ends the choice, and the tokens where the client reads them."""
         if not self._frame:
             self._open({})
         self._frame |= self._repeated()
         choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": reason}
-        self._events.append({**self._frame, "choices": [choice], **self.fields})
+        last = {**self._frame, "choices": [choice], **self.fields}
+        self._events.append(last)
+        counted = usage_of(usage) if self._usage_place else None
+        if counted is None:
+            return
+        if self._usage_place == "chunk":
+            self._events.append({**self._frame, "choices": [], "usage": counted})
+        elif self._usage_place == "finish":
+            last["usage"] = counted
+        else:
+            last["x_groq"] = {"id": self._info.id, "usage": counted}
 
     def _repeated(self) -> dict[str, JsonValue]:
         return {name: self.fields[name] for name in _REPEATED if name in self.fields}
-
-    def write_usage(self, usage: Usage | None) -> None:
-        """Add the chunk of usage, if the client asked for one and the upstream counted."""
-        if self._usage and (counted := usage_of(usage)) is not None:
-            self._events.append({**self._frame, "choices": [], "usage": counted})
 
     def fail(self, error: JsonObject) -> None:
         """Add the body of an error, which ends a stream."""

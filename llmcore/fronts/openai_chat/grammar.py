@@ -1,6 +1,7 @@
 """The grammar of every stream of Chat Completions, as a checker.
 
     stream := chunk(role) chunk(delta)* chunk(finish_reason, delta {}) [chunk(choices [], usage)]
+            | chunk(role) chunk(delta)* chunk(finish_reason, delta {}, usage)
             | chunk* error
 
 Source: https://developers.openai.com/api/reference/resources/chat (streaming events), read November
@@ -77,14 +78,21 @@ class ChunkChecker(GrammarChecker):
             self._usage(chunk)
             return
         self._expect(not self._finished, "a choice comes after its finish_reason")
-        self._expect(chunk.get("usage") is None, "usage comes before its own chunk")
-        self._expect(("usage" in chunk) == self._counts, "only some chunks have the field usage")
         self._expect(len(choices) == 1, "there is more than one choice")
         self._choice(choices[0])
+        if self._finished and chunk.get("usage") is not None and not self._counts:
+            self._check_counts(chunk)  # in the last chunk, as Mistral's SDKs read it
+            return
+        self._expect(chunk.get("usage") is None, "usage comes before its own chunk")
+        self._expect(("usage" in chunk) == self._counts, "only some chunks have the field usage")
 
     def _usage(self, chunk: Event) -> None:
         self._expect(self._finished, "usage comes before the finish_reason")
         self._expect(self._counts, "usage comes without being asked for")
+        self._check_counts(chunk)
+        self.ended = True
+
+    def _check_counts(self, chunk: Event) -> None:
         usage = object_or_empty(chunk.get("usage"))
         given, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
         if isinstance(given, int) and isinstance(made, int):
@@ -94,7 +102,6 @@ class ChunkChecker(GrammarChecker):
             )
         else:
             self._expect(False, "usage has no counts")
-        self.ended = True
 
     def _choice(self, choice: Event) -> None:
         missing = {"index", "delta", "finish_reason", "logprobs"} - choice.keys()

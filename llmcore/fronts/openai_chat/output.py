@@ -53,7 +53,7 @@ class ChatOutput(OutputWriter):
         self, info: ResponseIdentity, request: ReadChatRequest, upstream: Upstream
     ) -> None:
         super().__init__(info, upstream)
-        self.chunks = ChunkWriter(info, self.events, includes_usage=request.includes_usage)
+        self.chunks = ChunkWriter(info, self.events, usage_place=request.usage_place)
         self._created_at = info.created_at
         self._parts = ResponseParts(self.record)
         self._texts = _TextWriter(
@@ -62,7 +62,7 @@ class ChatOutput(OutputWriter):
         self._thinking = ThinkingWriter(
             self.chunks,
             self._parts,
-            upstream.policy.chat_reasoning,
+            "reasoning" if request.short_reasoning else upstream.policy.chat_reasoning,
             shown=request.shows_thinking,
         )
         self._calls = CallWriter(

@@ -30,7 +30,13 @@ from llmcore.fronts.openai_chat.foreign_forms import (
 )
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
-from llmcore.fronts.openai_clients import wants_status_as_code, wants_whole_calls
+from llmcore.fronts.openai_clients import (
+    UsagePlace,
+    usage_place,
+    wants_short_reasoning,
+    wants_status_as_code,
+    wants_whole_calls,
+)
 from llmcore.fronts.openai_forms import (
     END_USER,
     TOOL_CHOICE,
@@ -66,8 +72,7 @@ from llmcore.schema.tools import CustomTool
 class ReadChatRequest(ReadRequest):
     """A request, with what writing its response needs."""
 
-    includes_usage: bool = True
-    """Whether a stream ends with a chunk of usage."""
+    usage_place: UsagePlace = "chunk"
     shows_logprobs: bool = True
     shows_thinking: bool = True
     custom_tools: frozenset[str] = frozenset()
@@ -76,6 +81,8 @@ class ReadChatRequest(ReadRequest):
     """Whether calls are written as `function_call`, as the API had them before tools."""
     whole_calls: bool = False
     """Whether each call of a stream is written in one chunk."""
+    short_reasoning: bool = False
+    """Whether thinking is written as `reasoning`."""
     status_as_code: bool = False
     """Whether the code of an error is its status."""
     choices: int = 1
@@ -137,7 +144,9 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
         diagnostics,
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
         legacy=offer.legacy,
+        place=usage_place(client_request),
         whole_calls=wants_whole_calls(client_request),
+        short_reasoning=wants_short_reasoning(client_request),
         status_as_code=wants_status_as_code(client_request),
         choices=_choices(body),
     )
@@ -160,7 +169,12 @@ def asks_openrouter_for_usage(body: Mapping[str, object]) -> bool:
 
 
 def _as_read(
-    body: Fields, request: LLMRequest, upstream: Upstream, diagnostics: Diagnostics, **more: Any
+    body: Fields,
+    request: LLMRequest,
+    upstream: Upstream,
+    diagnostics: Diagnostics,
+    place: UsagePlace = "",
+    **more: Any,
 ) -> ReadChatRequest:
     options = read_field(body, "stream_options", dict) or {}
     included = read_field(options, "include_usage", bool, "stream_options.") or False
@@ -171,7 +185,7 @@ def _as_read(
         request=request,
         streaming=read_field(body, "stream", bool) or False,
         diagnostics=tuple(diagnostics.entries),
-        includes_usage=included or asks_openrouter_for_usage(body),
+        usage_place=place or ("chunk" if included or asks_openrouter_for_usage(body) else ""),
         shows_logprobs=bool(request.generation.logprobs),
         custom_tools=frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool)),
         **more,

@@ -75,8 +75,7 @@ class ChatWriter(FrontWriter):
         self._reason = self._word(kind, event.finish_reason)
         self._output.end()
         self._chunks.fields |= {**_known_fields(event), **self._output.found_pages()}
-        self._chunks.finish(self._reason)
-        self._chunks.write_usage(self.usage)
+        self._chunks.finish(self._reason, self.usage)
         self._cut = self._reason in ("length", "content_filter")
         self.ended = True
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.front import Front, StreamEncoding
-from llmcore.fronts.openai_clients import can_relay, error_change
+from llmcore.fronts.openai_clients import can_relay_items, error_change
 from llmcore.fronts.openai_forms import envelope, listed_model, model_list
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.request import (
@@ -44,7 +44,7 @@ front: Final[Front[ReadResponsesRequest]] = Front(
     model=listed_model,
     token_count=token_count,
     has_native_tools=has_native_tools,
-    can_relay=can_relay,
+    can_relay=can_relay_items,
     error_change=error_change,
 )
 """The front of the Responses API."""
