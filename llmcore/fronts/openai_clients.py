@@ -19,7 +19,7 @@ clients match:
 Sources, read November 2026: https://openrouter.ai/docs/api/reference/errors-and-debugging, and the
 types of the packages `mistralai` 3.7.0 (`FunctionCall`), `cerebras-cloud-sdk` 1.91.0
 (`ChatChunkResponseChoiceDeltaToolCall`), `openrouter` 1.3.84 (`ChatStreamChunk`), `@ai-sdk/xai`
-5.0.12 (`xaiChatChunkSchema`), `@ai-sdk/groq` 4.0.84 and `@ai-sdk/mistral` 4.0.87.
+3.0.138 (`xaiChatChunkSchema`), `@ai-sdk/groq` 3.0.71 and `@ai-sdk/mistral` 3.0.69.
 """
 
 import re
@@ -39,8 +39,8 @@ _SDK: Final = re.compile(
     r"|(?:.* )?ai-sdk/(?:(?P<ai_mistral>mistral)|(?P<groq>groq)|(?P<xai>xai))/"
 )
 """How the SDKs of providers name themselves: `mistral-client-python/3.7.0`, `Cerebras/Python
-1.91.0`, `speakeasy-sdk/typescript 1.3.19 2.914.0 1.0.0 @openrouter/sdk`, `ai/7.0.173
-ai-sdk/xai/5.0.12 ai-sdk/provider-utils/5.0.64 runtime/node.js/20`."""
+1.91.0`, `speakeasy-sdk/typescript 1.3.19 2.914.0 1.0.0 @openrouter/sdk`,
+`ai-sdk/xai/3.0.138 ai-sdk/provider-utils/4.0.56 runtime/node.js/v20.20.2`."""
 
 UsagePlace = Literal["", "chunk", "finish", "x_groq"]
 """Where the tokens of a stream are: nowhere, in a chunk of their own, or in the last chunk."""

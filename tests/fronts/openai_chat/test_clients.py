@@ -18,7 +18,7 @@ MISTRAL = "mistral-client-python/3.7.0"
 CEREBRAS = "AsyncCerebras/Python 1.91.0"
 OPENROUTER = "speakeasy-sdk/python 1.3.84 2.914.0 1.0.0 openrouter"
 OPENAI = "OpenAI/Python 3.57.0"
-AI_SDK = "ai/7.0.173 ai-sdk/{}/5.0.12 ai-sdk/provider-utils/5.0.64 runtime/node.js/20"
+AI_SDK = "ai-sdk/{}/3.0.138 ai-sdk/provider-utils/4.0.56 runtime/node.js/v20.20.2"
 XAI, GROQ, AI_MISTRAL = (AI_SDK.format(name) for name in ("xai", "groq", "mistral"))
 TOOLS: dict[str, Any] = {"stream": True, "tools": [{"type": "function", "function": {"name": "f"}}]}
 
