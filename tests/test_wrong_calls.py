@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,14 @@ from llmcore import DocumentPart, ImagePart, Message, OpenAI, request, sync
 from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
+from llmcore.client.middleware.context import trimmed
 from llmcore.generation.retry import retry
+from llmcore.mcp import HttpServer
 from llmcore.schema.embeddings import EmbeddingResponse
 from llmcore.schema.errors import LLMError
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.options import ResponseFormat
+from llmcore.schema.tools import HostedTool
 from llmcore.testing import CassetteError, FakeModel, Player, call
 
 MODEL = "openai:gpt-5.2"
@@ -34,6 +38,14 @@ def _generate(*args: Any, **settings: Any) -> object:
 def _generate_many(prompts: Any, **settings: Any) -> object:
     fake = FakeModel("Hi")
     return sync.generate_many(fake.model, prompts, client=fake.client, **settings)
+
+
+async def _unawaited() -> str:
+    return "x.db"
+
+
+async def _tokens() -> AsyncIterator[str]:
+    yield "Hi"
 
 
 @dataclass
@@ -65,6 +77,11 @@ NAMES = {
     "OPENAI": llmcore.Client.from_env(environ={"OPENAI_API_KEY": "sk-1"}),
     "_generate_many": _generate_many,
     "call": call,
+    "unawaited": _unawaited,
+    "tokens": _tokens,
+    "HostedTool": HostedTool,
+    "HttpServer": HttpServer,
+    "trimmed": trimmed,
     "VECTORS": EmbeddingResponse(provider="openai", model="m", embeddings=((0.5,),)),
 }
 
@@ -262,6 +279,52 @@ WRONG = {
     "sync.Conversation.open(':memory:', 5)": "a session's id is text, not an int",
     "_generate('Hi', provider_options={'openai': {'a': {1}}})": r"options\.openai\.a is a set",
     "sync.generate_object(MODEL, 'Hi', schema=Tree)": "Tree cannot be read: name .Missing. is",
+    # arguments of another kind than their annotations state
+    "Anthropic(betas=5)": r"Anthropic\(\): betas must be a list of texts, not an int",
+    "Anthropic(betas=[5])": r"betas must be a list of texts, not a list with an int",
+    "Anthropic(version=5)": r"Anthropic\(\): version must be text, not an int",
+    "AmazonBedrock(region=b'us')": "region must be text or None, not a bytes",
+    "llmcore.Azure(resource_name='x', query='a=1')": "query must be a dict or None, not a str",
+    "llmcore.Local(threads='2')": r"Local\(\): threads must be a whole number, not a str",
+    "Client(models=5)": "models must be a list, not an int",
+    "Client(environ='A=1')": "environ must be a dict or None, not a str",
+    "CostBudget(usd=1, price=0.5)": "price must be a function, not a float",
+    "llmcore.CallLog(5)": "logger must be a Logger or text, not an int",
+    "Fallback(MODEL, for_long_requests=5)": "for_long_requests must be a list, not an int",
+    "RetryPolicy(retry_if=True)": "retry_if must be a function or None, not a bool",
+    "SqliteCache(5)": "path must be text or a path, not an int",
+    "SqliteCache(unawaited())": "not a coroutine: await it first",
+    "ResponseCache(ttl_s='60')": "ttl_s must be a number or None, not a str",
+    "llmcore.SQLiteStore(None)": "path must be text or a path, not None",
+    "llmcore.collect(None)": r"collect\(\): events must be a list, not None",
+    "llmcore.collect(tokens())": "events must be a list, not an async_generator",
+    "HostedTool.web_search(allowed_domains=5)": "allowed_domains must be a list of texts",
+    "HttpServer(5)": r"HttpServer\(\): url must be text, not an int",
+    "trimmed('Hi', max_tokens=5)": "messages must be a list, not a str",
+    "NONE.upload_file(5).send(None)": r"Client.upload_file\(\): source .*a path, not an int",
+    "_generate('Hi', approvals=True)": "approvals must be a dict, such as",
+    "_generate_many(['Hi'], concurrency='5')": "concurrency must be a whole number, not a str",
+    "sync.embed_many(EMBEDDING, None)": r"embed_many\(\): texts must be a list of texts, not None",
+    # ids of models
+    **{
+        f"{provider}.{method}('')": "the model's id is empty"
+        for provider, method in {
+            "OpenAI()": "responses",
+            "OpenAI(api_key='k')": "chat",
+            "Anthropic()": "model",
+            "AmazonBedrock(region='us-east-1')": "messages",
+            "Ollama()": "chat",
+        }.items()
+    },
+    "OpenAI().responses(' gpt-5.2')": "begins or ends with whitespace: write 'gpt-5.2'",
+    "OpenAI().model('gpt-5.2\\n')": "begins or ends with whitespace: write 'gpt-5.2'",
+    "AmazonBedrock(region='us-east-1').messages(None)": "model_id must be text, not None",
+    "sync.generate(' openai:gpt-5.2', 'Hi', client=OPENAI)": "whitespace: write 'openai:gpt-5.2'",
+    "sync.generate('openai: gpt-5.2', 'Hi', client=OPENAI)": "whitespace: write 'gpt-5.2'",
+    "sync.embed('openai:m ', 'Hi', client=OPENAI)": "whitespace: write 'openai:m'",
+    # what is missing
+    "Conversation.open('x.db').send(None)": r"needs run_id: write .*open\(store=..., run_id=...\)",
+    "sync.Conversation.open('x.db')": r"needs run_id: write .*open\(store=..., run_id=...\)",
     # messages as dicts of other APIs
     "_generate(messages=RESULT)": "give its messages",
     "_generate(messages=[RESULT])": "give its messages",
@@ -350,6 +413,7 @@ WRONG_NAMES = {
     "OpenAI().embeddings": "write llmcore.embed",
     "OpenAI().chat.create()": "write llmcore.generate",
     "OpenAI().responses.parse()": "write llmcore.generate",
+    "ResponseFormat.schema({})": r"write ResponseFormat.json_schema\(schema\)",
     "OpenAI().beta": "without `beta`",
     "OpenAI().audio": "transcribe.* of llmcore.generation.media",
     "OpenAI().images": "generate_image.* of llmcore.generation.media",

@@ -184,8 +184,10 @@ def _names(value: JsonValue) -> Iterator[str]:
 
 
 def _is_safe(model: str) -> bool:
-    """Return whether *model* is safe in a URL's path, where some upstreams have it."""
-    return model.isprintable() and not {".", ".."} & set(model.split("/"))
+    """Return whether *model* can be an id, also in a URL's path, where some upstreams have it."""
+    return (
+        model.isprintable() and model == model.strip() and not {".", ".."} & set(model.split("/"))
+    )
 
 
 def no_model(name: str, names: Sequence[str] = ()) -> FrontError:

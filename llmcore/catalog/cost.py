@@ -9,6 +9,7 @@ from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import Hours, ModelInfo, Prices, Rates
 from llmcore.catalog.model_names import PROVIDER_ALIASES, names_of
 from llmcore.catalog.records import catalog
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -23,6 +24,7 @@ _ANYWHERE: Final = frozenset({"global", "not_available"})
 """The regions in which responses have the list price."""
 
 
+@with_call_hints()
 def cost_of(
     provider: str,
     model: str,

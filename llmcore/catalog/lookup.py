@@ -19,6 +19,7 @@ _LONG_AGO: Final = date(1970, 1, 1)
 _GENERATION: Final = timedelta(days=30)
 
 
+@with_call_hints()
 def get_model_info(
     model_id: str, provider: str | None = None, *, models: Sequence[ModelInfo] = ()
 ) -> ModelInfo | None:
@@ -109,6 +110,7 @@ def likely_model(model_id: str, provider: str) -> str | None:
     return next(iter(get_close_matches(model_id[:100].lower(), names, 1, cutoff=0.8)), None)
 
 
+@with_call_hints()
 def get_latest_model(
     provider: str, capability: Capability | None = None, *, models: Sequence[ModelInfo] = ()
 ) -> ModelInfo | None:

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from llmcore.schema.errors import LLMError
-from llmcore.schema.hints import CallHints, explained_error, with_call_hints
+from llmcore.schema.hints import EXPLAINED, CallHints, explained_error, with_call_hints
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -31,7 +30,7 @@ def with_awaited_hints(positional: str = "", **instead: str) -> Callable[[_Funct
         async def awaited(*args: Any, **settings: Any) -> Any:
             try:
                 return await function(*args, **settings)
-            except (LLMError, TypeError) as error:
+            except EXPLAINED as error:
                 explained = explained_error(error, function, args, settings, hints)
                 if explained is None:
                     raise

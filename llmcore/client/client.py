@@ -35,7 +35,12 @@ from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_o
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
-from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
+from llmcore.schema.hints import (
+    shown_kind,
+    with_call_hints,
+    with_checked_kinds,
+    with_names_of_others,
+)
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import check_kind
@@ -76,6 +81,7 @@ takes_requests: Final = with_awaited_hints(
     **dict.fromkeys(("rate_limit", "rpm"), "write middleware=[RateLimiter(...)]"),
     **dict.fromkeys(("headers", "default_headers"), _CONFIGURE),
 )
+@with_checked_kinds
 @with_names_of_others(
     **dict.fromkeys(
         ("chat", "messages", "responses", "completions", "invoke", "run", "ask"),
@@ -255,6 +261,7 @@ class Client(UnaryMethods, NotPickled):
 
         return await result_of(count)
 
+    @with_call_hints()
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
     ) -> bool:

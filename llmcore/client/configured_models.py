@@ -10,7 +10,7 @@ from llmcore.routes.providers import model_over, split_api
 from llmcore.routes.route import route_of
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.model import Model
+from llmcore.schema.model import Model, checked_model_id
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
@@ -146,6 +146,8 @@ class ConfiguredProviders:
         model_id = request.model_id
         if request.provider_id:
             return self.own_name(request.provider_id), model_id
+        if model_id:
+            checked_model_id(model_id)
         before, colon, after = model_id.partition(":")
         if colon and not after and self._has(self.split_name(before)[0]):
             raise ConfigurationError(f"{model_id!r} names no model: write {model_id + 'MODEL'!r}")

@@ -75,6 +75,7 @@ class UnaryMethods(ABC):
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
         """Return the configured model of *request*; ConfigurationError if there is none."""
 
+    @with_awaited_hints()
     async def list_models(
         self, provider: str | None = None, *, timeouts: Timeouts | None = None
     ) -> "Result[tuple[ModelInfo, ...], LLMError]":
@@ -92,6 +93,7 @@ class UnaryMethods(ABC):
 
         return await result_of(listed)
 
+    @with_awaited_hints()
     async def load_models(
         self, source: str | Path, *, timeouts: Timeouts | None = None
     ) -> "Result[tuple[ModelInfo, ...], LLMError]":
@@ -123,6 +125,7 @@ class UnaryMethods(ABC):
 
         return await self._model_response(embedding_route, request, timeouts)
 
+    @with_awaited_hints()
     def embedding_limits(self, request: EmbeddingRequest) -> "EmbeddingProtocol":
         """Return the API that embeds *request*, with its limits; raises ConfigurationError."""
         from llmcore.routes.retrieval import embedding_protocol
@@ -193,6 +196,7 @@ class UnaryMethods(ABC):
             raise InvalidRequestError(f"{_TAKES}; got {shown_kind(request)}")
         return self._resolved(request.model, request.provider)
 
+    @with_awaited_hints()
     async def upload_file(
         self,
         source: bytes | str | Path,
@@ -214,16 +218,19 @@ class UnaryMethods(ABC):
 
         return await result_of(stored)
 
+    @with_awaited_hints()
     async def list_files(
         self, provider: str | None = None
     ) -> Result[tuple[StoredFile, ...], LLMError]:
         """Return the files that *provider* stores for the account."""
         return await result_of(lambda: self._files(provider).list())
 
+    @with_awaited_hints()
     async def delete_file(self, file: StoredFile) -> Result[None, LLMError]:
         """Delete *file*; InvalidRequestError, before sending, if it is another account's."""
         return await result_of(lambda: self._files(file.provider).delete(file))
 
+    @with_awaited_hints()
     async def file_at(
         self, file: StoredFile, provider: str | None = None
     ) -> Result[StoredFile, LLMError]:

@@ -34,6 +34,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
@@ -41,6 +42,7 @@ from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.usage import Usage, estimated_tokens
 
 
+@with_call_hints()
 def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:
     """Fold the events of one step into its response.
 

@@ -8,6 +8,7 @@ from typing import Final, Self, Unpack
 import anyio.to_thread
 from attrs import evolve
 
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.environment import provider_over
 from llmcore.client.loop_task import uncancelled
 from llmcore.client.media_files import load_files
@@ -100,6 +101,7 @@ class Conversation:
         self._owned: SessionStore | None = None
 
     @classmethod
+    @with_awaited_hints()
     async def open(cls, store: SessionStore | str | os.PathLike[str], run_id: str) -> Self:
         """Read the conversation *run_id*; without stored entries, it is a new one.
 

@@ -177,6 +177,7 @@ _FORMATS: Final = (
 _A_REQUEST = is_a(LLMRequest, instead="an LLMRequest")
 _A_CHOICE = is_a(ToolChoice, instead="a ToolChoice, such as ToolChoice.auto()")
 _A_FORMAT = is_a(ResponseFormat, instead=_FORMATS)
+_APPROVALS = is_a(Mapping, instead="a dict, such as {call.id: True}")
 _A_POLICY = is_a(RetryPolicy, instead="a RetryPolicy")
 _A_LIMIT = is_a(int, float, Timeouts, instead="seconds or a Timeouts")
 _A_SIGNAL = is_a(AbortSignal, instead="the signal of an AbortController")
@@ -220,7 +221,7 @@ class RunPlan:
     repair_tool_call: RepairToolCall | None = field(default=None, validator=is_function)
     tool_errors: ToolErrors = field(default="send", validator=_send_or_raise)
     tool_context: object = None
-    approvals: Approvals | None = None
+    approvals: Approvals | None = field(default=None, validator=_APPROVALS)
     approval_secret: bytes | None = field(default=None, converter=_secret, repr=False)
     limits: RunLimits | None = field(default=None, validator=_A_RUN_LIMIT)
     validation_retries: int = field(default=0, validator=is_count)

@@ -28,6 +28,7 @@ from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 
 WORKERS_AI: Final = "cloudflare-workers-ai"
@@ -166,6 +167,7 @@ class CloudflareAIGateway(ConfigurableProvider):
         """Return the model *model_id*, named with its upstream: `openai/gpt-5.2`."""
         return self.chat_route.model(model_id)
 
+    @with_call_hints()
     def through(
         self, model: Model, *, upstream: str | None = None, stored_key: bool = False
     ) -> Model:

@@ -17,7 +17,7 @@ from llmcore.routes.auth import NotPickled
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Elsewhere, with_call_hints, with_hints
+from llmcore.schema.hints import Elsewhere, with_call_hints, with_checked_kinds, with_hints
 from llmcore.schema.model import Model
 
 _OF_MODELS: Final = "its models have it, such as those of .model('ID')"
@@ -112,7 +112,7 @@ class ConfigurableProvider(NotPickled):
     def __init_subclass__(cls) -> None:
         """Have wrong calls of the facade explained, also those of the vendor's SDK."""
         if "__init__" in vars(cls):
-            _with_call_hints(cls)
+            _with_call_hints(with_checked_kinds(cls))
             setattr(cls, "configure", classmethod(_configure_like(cls)))  # noqa: B010  (typed below)
         for name in ("chat", "responses", "messages", "model"):
             if name in vars(cls):

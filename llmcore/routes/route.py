@@ -52,7 +52,7 @@ from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject, ProviderMetadata, without
 from llmcore.schema.messages import Message
-from llmcore.schema.model import Body_co, Model
+from llmcore.schema.model import Body_co, Model, checked_model_id
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
@@ -259,10 +259,8 @@ class Route(NotPickled, Generic[Body_co]):
         return evolve(self, **changes)
 
     def model(self, model_id: str) -> Model[Body_co]:
-        """Return the model *model_id* behind this route; ConfigurationError if it is not text."""
-        if not isinstance(model_id, str):
-            raise ConfigurationError(f"a model's id is text, not {shown_kind(model_id)}")
-        return Model(model_id, self.provider, route=self)
+        """Return the model *model_id* behind this route; ConfigurationError if it is not an id."""
+        return Model(checked_model_id(model_id), self.provider, route=self)
 
     def takes_tool_choice(self, model_id: str, mode: ToolChoiceMode) -> bool:
         """Return whether the API can tell the model *model_id* the tool choice *mode*.

@@ -65,14 +65,12 @@ def from_json(type_: type[_T], data: JsonValue) -> _T:
         name = _NAMES.get(type_) or type_.__name__
         message = f"not a valid {name}: {faults_of(error)}"
         raise errors.InvalidRequestError(message, cause=error) from error
-    if type(type_) in _PLAIN_TYPES and not isinstance(value, type_):
+    if (type(type_) is type or isinstance(type_, Hinted)) and not isinstance(value, type_):
         raise errors.InvalidRequestError(
             f"not a valid {type_.__name__}: it is a {type(value).__name__} @ $"
         )
     return value
 
-
-_PLAIN_TYPES: Final = (type, Hinted)  # of others, such as TypedDicts, nothing is an instance
 
 READING_ERRORS: Final = (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError)
 """The exceptions that a converter raises for invalid data."""

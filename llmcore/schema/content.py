@@ -30,7 +30,7 @@ from llmcore.schema.json import (
     plain_metadata,
     tool_arguments,
 )
-from llmcore.schema.media_sources import png_of, source_fields, with_source_hints
+from llmcore.schema.media_sources import path_text, png_of, source_fields, with_source_hints
 from llmcore.schema.pydantic_hooks import for_pydantic
 
 ToolCallKind = Literal["function", "custom"]
@@ -146,7 +146,7 @@ class _Media(metaclass=Hinted):
     """An http(s) or data URL."""
     data: bytes | None = field(default=None, repr=size_of)
     """The content itself."""
-    path: str | None = None
+    path: str | None = field(default=None, converter=path_text)
     """A local file, which the client reads."""
     file_id: str | None = None
     """The id of a file that the provider stores."""
@@ -462,6 +462,7 @@ _Part = TypeVar("_Part", bound=ContentPart)
 def cached(part: str, *, ttl: CacheTtl = "5m") -> TextPart: ...
 @overload
 def cached(part: _Part, *, ttl: CacheTtl = "5m") -> _Part: ...
+@with_call_hints()
 def cached(part: ContentPart | str, *, ttl: CacheTtl = "5m") -> ContentPart:
     """Return *part*, or text as one, marked as the end of a prefix worth caching for *ttl*.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.kinds import wrong_kind
 from llmcore.tracebacks import is_wrong_call, remove_own_frames, wrong_call
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _not_subscriptable(cls: type[_T], instead: Mapping[str, str]) -> type[_T]:
         fault = f"{type(self).__name__} values have attributes instead of keys and items"
         own = isinstance(key, str) and not key.startswith("_") and key in dir(self)
         hint = f"write `.{key}`" if own else instead.get(str(key), "")
-        if key == 0:  # asked for by `dict(value)`, as web frameworks do with what is returned
+        if key == 0 and "to_dict" in instead:  # `dict(value)`, by web frameworks and others
             written = f"FastAPI writes it if the endpoint is annotated `-> {type(self).__name__}`"
             hint = "; ".join(filter(None, (instead.get("to_dict"), written)))
         raise TypeError(f"{fault}: {hint}" if hint else fault)
@@ -240,22 +241,42 @@ class CallHints:
 
 def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., Any]:
     """Return *function* with explained errors of its arguments; others are raised as they are."""
+    is_checked = getattr(function, _CHECKED, False)
 
     @wraps(function)
     def called(*args: Any, **settings: Any) -> Any:
         try:
-            return function(*args, **settings)
-        except (LLMError, TypeError) as error:
+            result = function(*args, **settings)
+        except EXPLAINED as error:
             explained = explained_error(error, function, args, settings, hints)
             if explained is None:
                 raise
             raise explained from None
+        if is_checked and (fault := wrong_kind(function, args[1:], settings, items=False)):
+            raise wrong_call(f"{_called(function, args)}(): {fault}")
+        return result
 
     return called
 
 
+EXPLAINED: Final = (LLMError, TypeError, AttributeError, LookupError, ValueError)
+"""The errors in which a wrong call ends, besides others."""
+
+
+def with_checked_kinds(cls: type[_T]) -> type[_T]:
+    """Have the arguments of a class checked by their annotations, after its own checks.
+
+    For classes with `with_call_hints` that are made rarely, and use their arguments later.
+    """
+    setattr(cls.__init__, _CHECKED, True)  # for `_explained`, which is applied after it
+    return cls
+
+
+_CHECKED: Final = "_llmcore_checked_kinds"
+
+
 def explained_error(
-    error: LLMError | TypeError,
+    error: Exception,
     function: Callable[..., Any],
     args: Sequence[object],
     settings: Mapping[str, object],
@@ -264,20 +285,39 @@ def explained_error(
     """Return what to raise in place of *error*, caught around a call of *function*.
 
     None if it was raised within the function, for another reason than an argument of another
-    library, or cannot be explained: *error* itself is raised then, as `end_at_call` leaves it.
+    library or of another kind, or cannot be explained: *error* itself is raised then, as
+    `end_at_call` leaves it.
     """
     traceback = error.__traceback__
     is_within = traceback is None or traceback.tb_next is not None
     foreign = any(name in hints.instead for name in settings)
+    text = ""
     if isinstance(error, TypeError) and (foreign or not is_within):
-        is_construction = function.__name__ == "__init__"
-        name = type(args[0]).__name__ if is_construction else function.__qualname__
-        if args and isinstance(args[0], type):  # of a class method, which a subclass may have
-            name = f"{args[0].__name__}.{function.__name__}"
-        if text := _explanation(name, function, args, settings, hints):
-            return wrong_call(text)
+        text = _explanation(_called(function, args), function, args, settings, hints)
+    if not (text or isinstance(error, LLMError) or is_wrong_call(error)):
+        fault = wrong_kind(function, _without_owner(function, args), settings)
+        text = f"{_called(function, args)}(): {fault}" if fault else ""
+    if text:
+        return wrong_call(text)
     end_at_call(error)
     return None
+
+
+def _called(function: Callable[..., Any], args: Sequence[object]) -> str:
+    """Return what a caller names *function*: a class, a method or a function."""
+    if function.__name__ == "__init__":
+        return type(args[0]).__name__
+    first = next(iter(inspect.signature(function).parameters), "")
+    if args and first in ("self", "cls"):  # a class may have the methods of its base
+        owner = args[0] if isinstance(args[0], type) else type(args[0])
+        return f"{owner.__name__}.{function.__name__}"
+    return function.__qualname__
+
+
+def _without_owner(function: Callable[..., Any], args: Sequence[object]) -> Sequence[object]:
+    """Return *args* without `self` or `cls`."""
+    first = next(iter(inspect.signature(function).parameters), "")
+    return args[1:] if first in ("self", "cls") else args
 
 
 def _explanation(

@@ -22,6 +22,11 @@ with_source_hints: Final = with_call_hints(
 """Has the methods `of` explain what is given by name."""
 
 
+def path_text(given: str | PurePath | None) -> str | None:
+    """Return a path as its text."""
+    return str(given) if isinstance(given, PurePath) else given
+
+
 def source_fields(source: object) -> dict[str, Any] | None:
     """Return a path, a URL or bytes as the fields of a part; None for anything else.
 

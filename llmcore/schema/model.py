@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 
 from attrs import field
 
+from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_names_of_others
+from llmcore.schema.hints import shown_kind, with_names_of_others
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
     has a mapping for it, so that the type argument can be omitted."""
 else:
     Body_co = TypeVar("Body_co", covariant=True)
+
+
+def checked_model_id(given: object) -> str:
+    """Return *given* if it can be the id of a model; ConfigurationError otherwise."""
+    if not isinstance(given, str):
+        raise ConfigurationError(f"a model's id is text, not {shown_kind(given)}")
+    stripped = given.strip()
+    if not stripped:
+        raise ConfigurationError("the model's id is empty: give one, such as 'gpt-5.2'")
+    if stripped != given:
+        raise ConfigurationError(
+            f"the model's id {given!r} begins or ends with whitespace: write {stripped!r}"
+        )
+    return given
 
 
 class ConfiguredRoute(Protocol[Body_co]):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, index
 from types import NoneType
 from typing import (
+    TYPE_CHECKING,
     Any,
     Final,
     Literal,
@@ -23,7 +24,7 @@ from attrs.converters import optional
 from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints
+from llmcore.schema.hints import Elsewhere, Hinted, shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 from llmcore.schema.pydantic_hooks import for_pydantic
 
@@ -161,10 +162,20 @@ _OPTION_KINDS: Final = FieldKinds(
 """The types of the options, and what to write instead of others."""
 
 
+class _Formats(Hinted):
+    """The type of `ResponseFormat`, whose field `schema` is not a method."""
+
+    if not TYPE_CHECKING:  # on an instance it is the field
+        schema = property(lambda _cls: Elsewhere("ResponseFormat.schema()", _OF_SCHEMA))
+
+
+_OF_SCHEMA: Final = "write ResponseFormat.json_schema(schema)"
+
+
 @with_call_hints()
 @for_pydantic
 @frozen
-class ResponseFormat:
+class ResponseFormat(metaclass=_Formats):
     """The format of the response's text."""
 
     type: Literal["text", "json", "json_schema"] = "text"

@@ -157,6 +157,7 @@ class HostedTool:
     """For `raw`: the provider of the definition; it is omitted for other providers."""
 
     @classmethod
+    @with_call_hints()
     def web_search(
         cls,
         *,
@@ -177,11 +178,13 @@ class HostedTool:
         )
 
     @classmethod
+    @with_call_hints()
     def web_fetch(cls, *, max_uses: int | None = None, **options: JsonValue) -> Self:
         """Read web pages by URL."""
         return cls._of("web_fetch", options, max_uses=max_uses)
 
     @classmethod
+    @with_call_hints()
     def file_search(
         cls,
         *,
@@ -198,11 +201,13 @@ class HostedTool:
         )
 
     @classmethod
+    @with_call_hints()
     def code_execution(cls, *, container: JsonValue = None, **options: JsonValue) -> Self:
         """Run code in the provider's sandbox."""
         return cls._of("code_execution", options, container=container)
 
     @classmethod
+    @with_call_hints()
     def computer_use(
         cls,
         *,
@@ -221,6 +226,7 @@ class HostedTool:
         )
 
     @classmethod
+    @with_call_hints()
     def mcp(
         cls,
         *,
@@ -241,36 +247,43 @@ class HostedTool:
         )
 
     @classmethod
+    @with_call_hints()
     def shell(cls, **options: JsonValue) -> Self:
         """Run shell commands; the caller runs them if the provider does not."""
         return cls._of("shell", options)
 
     @classmethod
+    @with_call_hints()
     def text_editor(cls, **options: JsonValue) -> Self:
         """View and edit files; the caller runs the edits."""
         return cls._of("text_editor", options)
 
     @classmethod
+    @with_call_hints()
     def image_generation(cls, **options: JsonValue) -> Self:
         """Generate images."""
         return cls._of("image_generation", options)
 
     @classmethod
+    @with_call_hints()
     def tool_search(cls, **options: JsonValue) -> Self:
         """Search among many tools, of which the model sees only those found."""
         return cls._of("tool_search", options)
 
     @classmethod
+    @with_call_hints()
     def memory(cls, **options: JsonValue) -> Self:
         """Keep notes between conversations."""
         return cls._of("memory", options)
 
     @classmethod
+    @with_call_hints()
     def maps(cls, *, user_location: JsonObject | None = None, **options: JsonValue) -> Self:
         """Look up places on a map, near a `latitude` and `longitude` if given."""
         return cls._of("maps", options, user_location=user_location)
 
     @classmethod
+    @with_call_hints()
     def raw(cls, provider: str, definition: JsonObject) -> Self:
         """Send the native *definition* to *provider* unchanged."""
         return cls(kind="raw", options=definition, provider=provider)

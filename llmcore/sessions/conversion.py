@@ -26,6 +26,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue, parse_arguments
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
@@ -51,6 +52,7 @@ _ROLE_OF: dict[str, EntryRole] = {
 }
 
 
+@with_call_hints()
 def to_entries(
     messages: Iterable[Message],
     *,
@@ -86,6 +88,7 @@ def response_entries(
     )
 
 
+@with_call_hints()
 def to_messages(entries: Iterable[MessageEntry]) -> tuple[Message, ...]:
     """Convert *entries* to messages; entries of other programs are read by their parts alone.
 

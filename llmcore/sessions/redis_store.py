@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import anyio.to_thread
 
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_checked_kinds
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
@@ -53,6 +53,7 @@ class _Keys:
 
 
 @with_call_hints()
+@with_checked_kinds
 class RedisStore(SessionStore):
     """A SessionStore in the Redis server at *url* (`redis://`, `rediss://`, `unix://`).
 

@@ -7,6 +7,7 @@ from llmcore.generation import conversation as asynchronous
 from llmcore.generation.stream import stream as asynchronous_stream
 from llmcore.schema.content import TextPart, ToolCallPart
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.messages import Message
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.store import SessionStore
@@ -36,6 +37,7 @@ class Conversation:
         """The asynchronous conversation behind this one."""
 
     @classmethod
+    @with_call_hints()
     def open(cls, store: SessionStore | str | os.PathLike[str], run_id: str) -> Self:
         """Read the conversation *run_id*; without stored entries, it is a new one.
 

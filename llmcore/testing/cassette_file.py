@@ -13,6 +13,7 @@ from attrs import asdict, field
 from llmcore.schema import codec
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonValue
 from llmcore.testing.bodies import pack, unpack
 from llmcore.testing.cassette import (
@@ -36,6 +37,7 @@ from llmcore.testing.secret_scan import refuse_secrets
 FORMAT_VERSION = 1
 
 
+@with_call_hints()
 def load(path: str | Path) -> Cassette:
     """Return the cassette in the file *path*; CassetteError, naming it, if it holds none."""
     try:
@@ -75,6 +77,7 @@ def dumps(cassette: Cassette) -> str:
     return f"{pretty(to_data(cassette))}\n"
 
 
+@with_call_hints()
 def loads(text: str) -> Cassette:
     """Return the cassette in *text*; CassetteError with the position if it is invalid."""
     try:

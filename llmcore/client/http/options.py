@@ -17,7 +17,7 @@ from attrs import field
 
 from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
 
 
 def _proxy(proxy: str | None) -> str | None:
@@ -31,6 +31,7 @@ def _proxy(proxy: str | None) -> str | None:
     ),
     **dict.fromkeys(("timeout", "timeouts"), "write Client(timeouts=Timeouts(...))"),
 )
+@with_checked_kinds
 @frozen(kw_only=True)
 class HttpOptions:
     """Options of the HTTP connections that the client opens itself."""

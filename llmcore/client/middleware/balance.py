@@ -19,7 +19,7 @@ from llmcore.schema.errors import (
     QuotaExceededError,
 )
 from llmcore.schema.events import ErrorEvent
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_checked_kinds
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 
@@ -36,6 +36,7 @@ class _Configuration:
 
 
 @with_call_hints()
+@with_checked_kinds
 @with_settings_in_repr
 class Balance:
     """Sends each request for a model to one of several configurations of it, by their weights.

@@ -44,6 +44,7 @@ def tokens_of(messages: Sequence[Message]) -> int:
     return input_tokens_of(LLMRequest(model="", messages=tuple(messages)))
 
 
+@with_call_hints()
 def trimmed(messages: Sequence[Message], *, max_tokens: int) -> tuple[Message, ...]:
     """Return the newest of *messages* that have at most *max_tokens*, approximately.
 
@@ -68,6 +69,7 @@ def trimmed(messages: Sequence[Message], *, max_tokens: int) -> tuple[Message, .
     return tuple(message for group in kept for message in group)
 
 
+@with_call_hints()
 def without_old_results(messages: Sequence[Message], *, keep: int = 3) -> tuple[Message, ...]:
     """Return *messages* with all but the last *keep* results of tools replaced by a short text."""
     count = sum(

@@ -18,7 +18,7 @@ from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_checked_kinds
 from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import RateLimitInfo
@@ -43,6 +43,7 @@ def expected_tokens(request: LLMRequest) -> int:
     rps="write requests_per_minute, which is 60 times as much",
     max_concurrency="use ConcurrencyLimit(...), of llmcore.client.middleware.concurrency_limit",
 )
+@with_checked_kinds
 @with_settings_in_repr
 class RateLimiter:
     """Delays requests to stay within a provider's limits.

@@ -16,7 +16,7 @@ from llmcore.client.middleware.target import target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.hints import shown_kind, with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
@@ -33,6 +33,7 @@ def _is_worth_keeping(response: LLMResponse) -> bool:
 @with_call_hints(
     ttl="ttl_s", max_age="ttl_s", expires="ttl_s", path="write ResponseCache(SqliteCache(path))"
 )
+@with_checked_kinds
 @with_settings_in_repr
 class ResponseCache:
     """Stores complete responses and returns them for equal requests, streamed or not.

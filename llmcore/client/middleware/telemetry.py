@@ -35,7 +35,7 @@ from llmcore.schema.content import (
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import missing_extra
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_checked_kinds
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -52,6 +52,7 @@ _TOKENS = tuple(4**power for power in range(14))
 
 
 @with_call_hints()
+@with_checked_kinds
 @with_settings_in_repr
 class Telemetry:
     """Makes a span of each call, and counts its time and tokens.

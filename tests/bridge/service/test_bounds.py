@@ -141,7 +141,7 @@ async def test_thousands_of_tools_are_refused(settings: GatewaySettings) -> None
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("model", ["../../files", "a/../b", ".", "m\n1", "m\x00"])
+@pytest.mark.parametrize("model", ["../../files", "a/../b", ".", "m\n1", "m\x00", " m", "m "])
 async def test_a_model_cannot_leave_its_place_in_a_path(
     upstream: Loopback, settings: GatewaySettings, model: str
 ) -> None:
