@@ -29,6 +29,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.token_estimate import estimated_tokens
 
 JSON_TYPE = "application/json"
 CANCELLED = "cancelled"
@@ -70,6 +71,13 @@ class RunLabels(msgspec.Struct, frozen=True, kw_only=True):
     """Every target that may answer."""
 
 
+class RequestSize(msgspec.Struct, frozen=True):
+    """The values that usage is estimated from where the upstream has not counted tokens."""
+
+    prompt_tokens: int
+    output_limit: int | None
+
+
 class CallRecord:
     """The facts of one call of an upstream, for accounts, headers and logs."""
 
@@ -80,6 +88,7 @@ class CallRecord:
         self.request = request
         """Returns the client's request as it was read for the upstream. Raises FrontError for a
         relayed request that cannot be read."""
+        self._size: RequestSize | None = None
         self.choices = choices
         """How many responses the upstream gives."""
         self.allow: AllowTry | None = None
@@ -102,6 +111,13 @@ class CallRecord:
     def response(self) -> LLMResponse:
         """The upstream's response, as far as it has arrived."""
         raise NotImplementedError
+
+    def size(self) -> "RequestSize":
+        """Return the size of the request, which is read once for it. Raises FrontError."""
+        if self._size is None:
+            request = self.request()
+            self._size = RequestSize(estimated_tokens(request), request.generation.max_tokens)
+        return self._size
 
 
 class SentResponse(Protocol):

@@ -200,6 +200,7 @@ class Service:
         """Keep what changes while the gateway runs up to date, until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._report_store)
+            tasks.start_soon(self.accounts.running.note)
             if self.reloader is not None:
                 tasks.start_soon(self.reloader.reload_on_signals)
             while True:

@@ -35,7 +35,8 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.response_run import CallRecord, SentResponse, outcome_of, request_id_of
 from llmcore.bridge.spend.journal import SpendJournal
-from llmcore.bridge.spend.row import SpendRow, packed_row
+from llmcore.bridge.spend.row import LOST, SpendRow, packed_row
+from llmcore.bridge.spend.running import RunningResponses
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import NANO, ExceededMeter, Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
@@ -77,6 +78,8 @@ class Accounts:
         self._refused: dict[str, float] = {}
         self._journal = journal_for(settings)
         self._recovered_at = -_RECOVERED_S
+        self.running: RunningResponses[Charge] = RunningResponses(self._journal, self._used_so_far)
+        """The responses that are not charged yet."""
         events = SpendEvents(
             dropped=metrics.spend_dropped.inc,
             waiting=metrics.spend_waiting.set,
@@ -127,6 +130,7 @@ class Accounts:
             if not all(_is_of_requests(increment.meter) for increment in charge.increments):
                 for call in run.calls:
                     call.allow = partial(self._allow_try, charge)
+        self.running.begin(charge)
         return charge
 
     async def _allow_try(self, charge: "Charge", call: CallRecord, response: LLMResponse) -> None:
@@ -276,20 +280,31 @@ class Accounts:
 
     def close(self, charge: "Charge") -> None:
         """Queue what the response of *charge* used; called once, at its end."""
-        row = charge.row = self._row(charge)
+        self.running.end(charge)
+        row = charge.row = self._row(charge, outcome_of(charge.run.calls))
         self._metrics.count_spend(row)
-        if not charge.increments and not self.settings.records_spend:
+        if (settlement := self._settlement(charge, row)) is None:
             return
-        settlement = Settlement(
+        self._writer.add(settlement, must_keep=bool(charge.increments))
+
+    def _used_so_far(self, charge: "Charge") -> Settlement | None:
+        """Return how *charge* is settled if the process is killed: as if its client left now."""
+        row = self._row(charge, LOST)
+        return self._settlement(charge, row) if row.input_tokens or row.output_tokens else None
+
+    def _settlement(self, charge: "Charge", row: SpendRow) -> Settlement | None:
+        """Return what *row* settles; None if it is not to be stored."""
+        if not charge.increments and not self.settings.records_spend:
+            return None
+        return Settlement(
             id=charge.id,
             worker=self.worker,
             at=row.at,
             uses=_uses(charge.increments, row),
             row=packed_row(row),
         )
-        self._writer.add(settlement, must_keep=bool(charge.increments))
 
-    def _row(self, charge: "Charge") -> SpendRow:
+    def _row(self, charge: "Charge", outcome: str) -> SpendRow:
         run, caller, now = charge.run, charge.caller, time.time()
         info, seconds = run.info, time.monotonic() - charge.begun
         uses = tuple(uses_of(run, seconds, self._prices))
@@ -306,7 +321,7 @@ class Accounts:
             provider=info.provider,
             upstream=info.upstream.provider,
             target=info.upstream.model,
-            outcome=outcome_of(run.calls),
+            outcome=outcome,
             error=None if error is None else error.error_code or type(error).__name__,
             streamed=info.streamed,
             input_tokens=count.input_tokens or 0,

@@ -13,9 +13,8 @@ from llmcore.bridge.response_run import CANCELLED, CallRecord, SentResponse, out
 from llmcore.catalog.lookup import get_model_info
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.token_estimate import estimated_content_tokens, estimated_tokens
+from llmcore.schema.token_estimate import estimated_content_tokens
 from llmcore.schema.usage import Usage, estimated_usage
 
 _ENDED_EARLY: Final = frozenset({CANCELLED, "failed"})
@@ -77,13 +76,13 @@ def _usage(
     if counted and not (usage.estimated or has_unfinished):
         return usage
     try:
-        request = call.request()
+        size = call.size()
     except FrontError:  # it passed without being read, and nothing limits it
         return usage
-    prompts = call.choices * estimated_tokens(request)
+    prompts = call.choices * size.prompt_tokens
     read = usage.input_tokens
     shown = max(usage.output_tokens or 0, estimated_content_tokens(response.message.content))
-    unseen = _unseen(call, request, seconds, prices) if outcome == CANCELLED else 0
+    unseen = _unseen(call, size.output_limit, seconds, prices) if outcome == CANCELLED else 0
     return estimated_usage(
         usage,
         input_tokens=prompts if read is None else max(read, prompts if has_unfinished else 0),
@@ -91,12 +90,12 @@ def _usage(
     )
 
 
-def _unseen(call: CallRecord, request: LLMRequest, seconds: float, prices: PriceList) -> int:
+def _unseen(call: CallRecord, limit: int | None, seconds: float, prices: PriceList) -> int:
     """Return how many tokens came of a response at least, although its client did not see them."""
     target = call.info.upstream
     known = get_model_info(target.model, call.info.provider)
     reasons = known is not None and known.supports_reasoning
     if call.info.streamed and not reasons:
         return 0
-    most = prices.most_output(target, (request.generation.max_tokens,))
+    most = prices.most_output(target, (limit,))
     return call.choices * min(most, round(seconds * _UNSEEN_PER_S))

@@ -12,7 +12,7 @@ from typing import Final
 
 from attrs import define
 
-from llmcore.bridge.spend.row import SpendRow, unpacked_row
+from llmcore.bridge.spend.row import LOST, SpendRow, unpacked_row
 from llmcore.bridge.state.ledger import NANO, Ledger
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -40,7 +40,7 @@ class UsageTotal:
 
     responses: int = 0
     failed: int = 0
-    """How many of them failed or were cancelled."""
+    """How many of them failed, were cancelled or lost."""
     input_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
@@ -53,7 +53,7 @@ class UsageTotal:
     def add(self, row: SpendRow) -> None:
         """Add one row."""
         self.responses += 1
-        self.failed += row.outcome in ("failed", "cancelled")
+        self.failed += row.outcome in ("failed", "cancelled", LOST)
         self.input_tokens += row.input_tokens
         self.cache_read_tokens += row.cache_read_tokens
         self.cache_write_tokens += row.cache_write_tokens

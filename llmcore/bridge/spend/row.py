@@ -1,8 +1,13 @@
 """A row of spend: what one response used, and what it cost."""
 
+from typing import Final
+
 import msgspec
 
 from llmcore.bridge.state.ledger import StoredRow
+
+LOST: Final = "lost"
+"""The outcome of a response whose gateway was killed while it ran."""
 
 
 class SpendRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -23,7 +28,7 @@ class SpendRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str
     """The upstream's id of the model."""
     outcome: str
-    """`completed`, `incomplete`, `failed` or `cancelled`."""
+    """`completed`, `incomplete`, `failed`, `cancelled`; `lost` if its gateway was killed before."""
     error: str | None = None
     """The code of a failure."""
     streamed: bool = False

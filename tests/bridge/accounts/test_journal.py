@@ -113,6 +113,48 @@ def test_a_file_that_was_cut_anywhere_has_what_came_before(
     assert after == [*before, *added]
 
 
+@given(
+    st.lists(settlements, max_size=4, unique_by=lambda one: one.id),
+    st.lists(settlements, min_size=1, max_size=4, unique_by=lambda one: one.id),
+    st.data(),
+)
+def test_a_response_that_ran_is_found_as_it_was_noted_last(
+    first: list[Settlement], last: list[Settlement], data: st.DataObject
+) -> None:
+    """Unless its end was noted. A note that was cut off anywhere is that of the first ones."""
+    with folders() as folder:
+        journal = SpendJournal(folder, "x")
+        journal.note_running(first)
+        journal.note_running(last)
+        assert left_by(folder) == []  # its owner is there
+        ended = data.draw(st.sampled_from(last))
+        (path,) = folder.iterdir()
+        before = path.read_bytes()
+        journal.ended(ended.id)
+        journal.ended("never noted")
+        whole = path.read_bytes()
+        del journal  # which does not close its files
+        other = folder / "x.copy.running"
+        other.write_bytes(whole)
+        assert left_by(folder) == [one for one in last if one is not ended]
+        other.write_bytes(before[: data.draw(st.integers(0, len(before)))])
+        found = left_by(folder)
+
+    assert found == last[: len(found)]
+
+
+def test_notes_of_running_responses_end_with_their_gateway(tmp_path: Path) -> None:
+    """No file is left by one that was stopped."""
+    journal = SpendJournal(tmp_path, "x")
+    journal.note_running([])
+    assert list(tmp_path.iterdir()) == []
+    one = Settlement(id="a", worker="w", at=0.0, uses=(), row=b"{}")
+    journal.note_running([one])
+    journal.close()
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_gateways_of_different_ledgers_have_different_names(tmp_path: Path) -> None:
     """In one folder, too: no row reaches the ledger of another gateway."""
     state = sqlite_state(tmp_path)

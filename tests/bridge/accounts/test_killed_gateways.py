@@ -1,5 +1,6 @@
 """Two gateways on one store, of which one is killed at random points: the accounts stay exact."""
 
+import itertools
 import json
 import os
 import random
@@ -25,9 +26,11 @@ from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.ledger_sql import PostgresLedger, SqliteLedger
 from tests.bridge.accounts.test_charges import answering
 from tests.support.servers.bridge_process import Gateway, gateway
-from tests.support.servers.loopback import Answer, Loopback, Received, serve
+from tests.support.servers.bridge_service import streamed
+from tests.support.servers.loopback import Answer, Loopback, Received, held, serve
 from tests.support.servers.postgres_servers import running_postgres
 from tests.support.servers.redis_servers import running_redis
+from tests.support.waiting import wait_until
 
 BUDGET = 3000
 CLIENTS = 4
@@ -250,3 +253,57 @@ def test_accounts_are_exact_after_a_worker_was_killed(
     assert 0 < sum(found.values()) <= BUDGET
     for one in (ledger, later):
         one.close()
+
+
+@pytest.mark.slow
+def test_streams_of_a_killed_gateway_are_charged_for_what_they_had_sent(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    """As if their clients had left, and one that ended just before by its own usage, each once."""
+    ledger = ledger_of(variables)
+    limits = KeyLimits(budget_tokens=BUDGET, period="total")
+    key, text = KeyRegistry(ledger).create(limits)
+    headers = {"authorization": f"Bearer {text}"}
+    ends = threading.Event()
+
+    def answer(received: Received) -> Answer:
+        first, *rest = answering(received).script
+        stays = b"stall" in received.body
+        return streamed(itertools.chain([first], [600.0] if stays else held(ends, rest)))
+
+    with serve(answer) as running, ExitStack() as stack:
+        given = environment(running, variables)
+        killed = stack.enter_context(gateway(tmp_path, **given))
+        client = stack.enter_context(httpx.Client(timeout=None, headers=headers))
+
+        def stream(prompt: str) -> Iterator[str]:
+            body = {"model": "m-1", "input": prompt, "stream": True, "max_output_tokens": 100}
+            opened = client.stream("POST", f"{killed.url}/responses", json=body)
+            return stack.enter_context(opened).iter_lines()
+
+        lost, whole = stream("stall"), stream("end")
+        for lines in (lost, whole):
+            assert any("Hello." in line for line in lines)
+        wait_until(lambda: len(noted(tmp_path)) == 2)
+        ends.set()
+        assert any("response.completed" in line for line in whole)
+        killed.process.kill()
+        killed.process.wait()
+        stack.enter_context(gateway(tmp_path, **given))
+        wait_until(lambda: len(tokens(ledger)) == 2 and not noted(tmp_path))
+        found = {row.outcome: row for row in spend_rows(ledger, 0, 1e11)}
+    later = ledger_of(variables, ahead_s=3600.0)
+    later.renew("checker", 1.0)
+
+    assert set(found) == {"lost", "completed"}
+    assert (found["lost"].estimated, found["completed"].estimated) == (True, False)
+    assert 0 < found["lost"].output_tokens < found["completed"].output_tokens
+    assert sum(tokens(later).values()) == level(later, key)
+    for one in (ledger, later):
+        one.close()
+
+
+def noted(folder: Path) -> list[str]:
+    """Return the ids of the responses that a gateway has noted as running."""
+    lines = [line for path in folder.rglob("*.running") for line in path.read_text().splitlines()]
+    return [json.loads(line)["id"] for line in lines if line.startswith('{"id"')]

@@ -8,7 +8,7 @@ import pytest
 from llmcore.bridge.accounts.prices import PriceList
 from llmcore.bridge.accounts.usage import uses_of
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.response_run import RunLabels
+from llmcore.bridge.response_run import RequestSize, RunLabels
 from llmcore.schema.content import TextPart
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
@@ -62,6 +62,9 @@ class Run:
 
     def request(self) -> LLMRequest:
         return self._request
+
+    def size(self) -> RequestSize:
+        return RequestSize(estimated_tokens(self._request), self._request.generation.max_tokens)
 
 
 def used(run: Any, seconds: float = 0.0) -> tuple[int | None, int | None]:
