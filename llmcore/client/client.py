@@ -445,7 +445,7 @@ class Client(UnaryMethods, NotPickled):
 
 
 def _rest_of(resolved: Result[Model, LLMError]) -> RestOfResponse | None:
-    """Return what makes the request for the rest of a response, where an API gives it in parts."""
+    """Return the function that requests the rest of a response, where an API gives it in parts."""
     route = resolved.value.route if isinstance(resolved, Success) else None
     return route.protocol.rest if isinstance(route, Route) else None
 
