@@ -263,7 +263,7 @@ def _lines(text: bytes) -> "list[Frame]":
                 earlier = []
             name = ""
         elif line[:5] == b"data:" or line == b"data":
-            value = line[5:].removeprefix(b" ")
+            value = line[6:] if line[:6] == b"data: " else line[5:]  # copied once
             if data is not None:
                 earlier.append(data)
                 if _begins_event(value, data, earlier[0]):
