@@ -1,6 +1,7 @@
 """Calls as users of other libraries write them: each error states what to write instead."""
 
 import inspect
+import logging
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -610,6 +611,18 @@ def test_a_function_that_must_be_called_is_taken_in_the_form_of_chat_completions
     made = request(model=MODEL, prompt="Hi", tool_choice=choice)
 
     assert made.tool_choice == llmcore.ToolChoice.named("f")
+
+
+class _BoundLogger:
+    """As libraries of structured logs have it, without a subclass of `logging.Logger`."""
+
+
+LOGGERS = [logging.LoggerAdapter(logging.getLogger("calls"), {}), _BoundLogger()]
+
+
+@pytest.mark.parametrize("logger", LOGGERS, ids=lambda logger: type(logger).__name__)
+def test_an_object_that_may_act_as_the_stated_class_is_taken(logger: Any) -> None:
+    assert llmcore.CallLog(logger)
 
 
 # -- the mechanism

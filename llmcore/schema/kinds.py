@@ -40,9 +40,7 @@ _WORDS: Final[Mapping[object, str]] = {
     NoneType: "None",
 }
 _SEVERAL: Final = (Collection, Iterable, Sequence, frozenset, list, set, tuple)
-_STRICT: Final = frozenset(
-    {"builtins", "collections", "datetime", "logging", "os", "pathlib", "ssl", "types"}
-)
+_STRICT: Final = frozenset({"builtins", "collections", "datetime", "os", "pathlib", "ssl", "types"})
 """Packages whose classes are meant as such: another class is not taken for one of theirs."""
 _JSON: Final = "llmcore.schema.json"
 """Its classes stand for JSON, and have no instances."""
