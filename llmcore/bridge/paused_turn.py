@@ -8,6 +8,7 @@ cannot be continued ends with what there is of it.
 from collections.abc import Sequence
 
 from llmcore.bridge.upstream_call import UpstreamCall, refused_try
+from llmcore.client.long_response import CUT_SHORT
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.protocol import MOST_PAUSES, is_paused
 from llmcore.schema.diagnostics import Diagnostic
@@ -75,7 +76,7 @@ class ContinuedTurn:
 def _cut_short(ends: Sequence[StepFinish | Finish], why: str) -> Sequence[LLMEvent]:
     """Return *ends*, of a turn that its upstream has paused, as those of a response cut off."""
     message = f"the upstream paused, and the turn is not continued: {why}"
-    note = Diagnostic("turn-cut-short", "finish_reason", action="noted", message=message)
+    note = Diagnostic(CUT_SHORT, "finish_reason", action="noted", message=message)
     reason = FinishReason("length")  # without the upstream's word, by which the turn can go on
     return [
         with_fields(end, finish_reason=reason, diagnostics=(note,))

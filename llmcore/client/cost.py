@@ -1,6 +1,6 @@
 """Sets the cost of complete responses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -44,3 +44,9 @@ def with_cost(
 
 
 _with_cost: Final = copying(LLMResponse, "cost")
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of *costs* in US dollars; None if one of them is unknown."""
+    known = list(costs)
+    return None if None in known else sum(cost for cost in known if cost is not None)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Final
 
+from llmcore.client.cost import total_cost
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.protocol import RestOfResponse
@@ -138,12 +139,11 @@ class LongResponse:
 def _join(first: LLMResponse, second: LLMResponse) -> LLMResponse:
     """Return the response that begins with *first* and ends with *second*."""
     content = (*first.message.content, *second.message.content)
-    costs = (first.cost, second.cost)
     return changed(
         second,
         message=changed(second.message, content=content),
         usage=first.usage + second.usage,
-        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        cost=total_cost((first.cost, second.cost)),
         diagnostics=tuple(dict.fromkeys((*first.diagnostics, *second.diagnostics))),
         sources=(*first.sources, *second.sources),
         provider_metadata=_merged(first.provider_metadata, second.provider_metadata),

@@ -20,7 +20,7 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
     """Return why a response ended, in terms of what its client does next.
 
     *called* is True if a call was written that the client has to run. Many servers end a response
-    with calls as if it had none; and a client that runs tools although there is no call
+    with calls as if it had none; and a client that runs tools without having received a call
     asks again, without an end.
     """
     kind = reason.reason

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import field
 
+from llmcore.client.cost import total_cost
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason
@@ -221,8 +222,7 @@ class GenerateResult(Generic[_T_co]):
 
         Failed attempts are not included, though some providers bill them.
         """
-        costs = [step.cost for step in self.steps]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
+        return total_cost(step.cost for step in self.steps)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -256,7 +256,7 @@ class Protocol(Generic[Body_co, Event, State]):
     """The finish reason of a turn that continues where its message is sent back."""
     rest: RestOfResponse | None = None
     """The request for the rest of a response that has more than the server writes for one; None
-    where there are no such responses."""
+    if the API has no such responses."""
     hides_reasoning: bool = False
     """Whether its servers return no reasoning unless a request asks for it."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()

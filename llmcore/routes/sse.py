@@ -74,7 +74,7 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the events whose blank line *chunk* completes."""
         if not self._plain and self._start == b"" and chunk.startswith(b"data: "):
-            self._start, self._plain = None, True  # there is no byte order mark
+            self._start, self._plain = None, True  # no byte order mark follows
             if chunk.endswith(b"\r\n"):
                 self._use_line_end(b"\r\n")
         if self._plain and not self._held and len(chunk) <= self.max_frame_bytes:

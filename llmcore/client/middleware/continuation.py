@@ -20,7 +20,7 @@ from typing import Final
 
 from attrs import evolve
 
-from llmcore.client.cost import with_cost
+from llmcore.client.cost import total_cost, with_cost
 from llmcore.client.middleware.outcome import CallOutcome, failure_before_response
 from llmcore.client.middleware.rest_request import Attempt
 from llmcore.client.middleware.target import ModelChoice
@@ -112,8 +112,7 @@ class ContinuedResponse:
 
     def priced(self, response: LLMResponse) -> LLMResponse:
         """Return the complete *response* with the cost of all models that wrote it."""
-        known = [cost for cost in self._costs if cost is not None]
-        return changed(response, cost=sum(known) if len(known) == len(self._costs) else None)
+        return changed(response, cost=total_cost(self._costs))
 
     async def _next(self, event: LLMEvent) -> Sequence[LLMEvent]:
         if isinstance(event, ErrorEvent):
