@@ -112,11 +112,15 @@ class _Connection(ResponseHandler):
         super().set_response_params(**settings)
 
     def data_received(self, data: bytes) -> None:
-        """Parse *data*. Anything that follows a response closes the connection."""
+        """Parse *data*. Anything that follows a response closes the connection.
+
+        `resume_reading` calls this without data, for what the parser kept while it was paused.
+        """
         if not self._begun:
             data = self._without_head(data)
-        if data:
-            self._parse(data)
+            if not data:
+                return
+        self._parse(data)
 
     def _without_head(self, data: bytes) -> bytes:
         """Parse the head in *data*, and return what follows, a fault of which must not hide it."""

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import httpx
 import pytest
 
 from llmcore.client.client import Client
+from llmcore.client.http.aiohttp_connections import _Connection
 from llmcore.client.http.errors import translate
 from llmcore.client.http.http_transport import HttpTransport
 from llmcore.client.http.options import HttpOptions
@@ -437,13 +439,28 @@ async def test_a_stream_larger_than_the_buffers_is_read_whole_by_a_slow_reader(
     assert response.text == text
 
 
-async def test_the_rest_of_a_stream_that_was_paused_is_read_when_it_comes_in_one_piece() -> None:
-    """After so many chunks that the engine stops reading, nothing follows the last bytes."""
+def chunk(data: bytes) -> bytes:
+    """Return *data* as one chunk of a body."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "before", "with_the_end"),
+    [
+        (2**16, chunk(b":\n\n") * 4_097, chunk(b":\n\n")),  # one more than wait to be read
+        (1_000, b"", chunk(b":%b\n\n" % (b"x" * 3_000))),
+    ],
+    ids=["after many chunks", "with many bytes"],
+)
+async def test_the_rest_of_a_stream_that_was_paused_is_read_when_it_comes_in_one_piece(
+    most_bytes: int, before: bytes, with_the_end: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so much that the engine stops reading, nothing follows the last bytes."""
+    prepare: Any = _Connection.set_response_params
+    smaller = partialmethod(prepare, read_bufsize=most_bytes)
+    monkeypatch.setattr(_Connection, "set_response_params", smaller)
     first = chat_chunk(delta={"content": "first"})
     rest = b"".join(part for part in chat_stream() if isinstance(part, bytes))
-
-    def chunk(data: bytes) -> bytes:
-        return b"%x\r\n%b\r\n" % (len(data), data)
 
     def answer(listening: socket.socket) -> None:
         with listening.accept()[0] as connection:
@@ -451,9 +468,9 @@ async def test_the_rest_of_a_stream_that_was_paused_is_read_when_it_comes_in_one
             head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
             connection.sendall(head + b"transfer-encoding: chunked\r\n\r\n" + chunk(first))
             time.sleep(0.1)
-            connection.sendall(chunk(b":\n\n") * 4_097)  # one more than wait to be read
+            connection.sendall(before)
             time.sleep(0.5)
-            connection.sendall(chunk(b":\n\n") + chunk(rest) + b"0\r\n\r\n")
+            connection.sendall(with_the_end + chunk(rest) + b"0\r\n\r\n")
             connection.recv(1)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
