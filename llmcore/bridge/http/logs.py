@@ -57,6 +57,41 @@ def log(level: int, event: str, **facts: object) -> None:
         LOGGER.handle(_record(level, event, known))
 
 
+class FailureLog:
+    """Logs the first of several failures in a row, and goes on after each.
+
+    Use it as a context manager around what may fail, or call `failed` and `worked`.
+    """
+
+    def __init__(self, kind: type[Exception], level: int, event: str) -> None:
+        """Log failures of *kind* as *event*."""
+        self._kind, self._level, self._event = kind, level, event
+        self.is_failing = False
+        """Whether the last attempt failed."""
+
+    def failed(self, error: BaseException) -> None:
+        """Log *error*, unless the attempt before failed too."""
+        if not self.is_failing:
+            log(self._level, self._event, error=str(error))
+        self.is_failing = True
+
+    def worked(self) -> None:
+        """Note an attempt that did not fail: the next failure is logged."""
+        self.is_failing = False
+
+    def __enter__(self) -> None:
+        """Begin an attempt."""
+
+    def __exit__(self, _: object, error: BaseException | None, _traceback: object) -> bool:
+        """End the attempt; only exceptions of the kind are suppressed."""
+        if error is None:
+            self.worked()
+        elif isinstance(error, self._kind):
+            self.failed(error)
+            return True
+        return False
+
+
 _ANY_RECORD: Final = vars(LOGGER.makeRecord(LOGGER.name, 0, __file__, 0, "", (), None))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.logs import FailureLog
 from llmcore.bridge.pools.health import HEALTHY, Health, is_before_a_set_back
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
@@ -32,20 +32,14 @@ class SharedHealth:
     def __init__(self, health: UpstreamHealth, store: ResponseStore) -> None:
         self._health = health
         self._store = store
-        self._is_failing = False
+        self._failures = FailureLog(StateUnavailableError, logging.WARNING, "health_not_shared")
 
     async def exchange(self) -> None:
         """Write the changes of this worker, and read those of the others."""
-        try:
+        with self._failures:
             for _ in range(_ATTEMPTS):
                 if await self._exchanged():
                     break
-        except StateUnavailableError as error:
-            if not self._is_failing:
-                log(logging.WARNING, "health_not_shared", error=str(error))
-            self._is_failing = True
-        else:
-            self._is_failing = False
 
     async def _exchanged(self) -> bool:
         """Exchange once; return whether no other worker wrote at the same time."""

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from llmcore.bridge.configuration.tables import UpstreamSettings
-from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.logs import FailureLog
 from llmcore.bridge.state.ledger import Increment, Ledger, Meter
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.schema.frozen import frozen
@@ -60,7 +60,7 @@ class SharedLimits:
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._left: list[Slot] = []
         """Slots that are still to be given back."""
-        self._is_failing = False
+        self._failures = FailureLog(StateUnavailableError, logging.WARNING, "limits_not_shared")
 
     async def take(self, upstream: UpstreamSettings) -> Slot:
         """Count a response of *upstream*, if its limits allow one more."""
@@ -73,7 +73,7 @@ class SharedLimits:
                 self._left.append(slot)
             self._log(error)
             return Slot()
-        self._is_failing = False
+        self._failures.worked()
         if wait_s:
             return Slot(wait_s=wait_s)
         return slot if upstream.max_running else Slot()
@@ -120,9 +120,7 @@ class SharedLimits:
 
     def _log(self, error: StateUnavailableError) -> None:
         self._failed()
-        if not self._is_failing:
-            log(logging.WARNING, "limits_not_shared", error=str(error))
-        self._is_failing = True
+        self._failures.failed(error)
 
 
 def _running(upstream: str, limit: int) -> Increment:

@@ -6,15 +6,14 @@ its note is withdrawn before.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.http.logs import LOGGER, FailureLog
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.state.ledger import Settlement
 
@@ -42,7 +41,8 @@ class RunningResponses(Generic[_Charge]):
         self._journal = journal
         self._settlement = settlement
         self._open: WeakSet[_Charge] = WeakSet()
-        self._fails = False
+        self._failures = FailureLog(OSError, logging.ERROR, "spend_not_journaled")
+        """Of the journal: responses go on without notes."""
 
     def begin(self, charge: _Charge) -> None:
         """Note the response of *charge* from now on."""
@@ -53,7 +53,7 @@ class RunningResponses(Generic[_Charge]):
         """Withdraw the note of a response that is about to be settled."""
         self._open.discard(charge)
         if self._journal is not None:
-            with self._logging_failures():
+            with self._failures:
                 self._journal.ended(charge.id)
 
     async def note(self) -> None:
@@ -76,7 +76,7 @@ class RunningResponses(Generic[_Charge]):
             spent_s += time.perf_counter() - began
             if settlement is not None:
                 notes.append((charge, settlement))
-        with self._logging_failures():
+        with self._failures:
             journal.note_running([note for charge, note in notes if charge in self._open])
         return spent_s
 
@@ -86,15 +86,3 @@ class RunningResponses(Generic[_Charge]):
         except Exception:  # noqa: BLE001  a fault of the gateway; the others must be noted
             LOGGER.exception("spend_not_noted")
             return None
-
-    @contextmanager
-    def _logging_failures(self) -> Iterator[None]:
-        """Log the first of several failures; responses go on without notes."""
-        try:
-            yield
-        except OSError as error:
-            if not self._fails:
-                log(logging.ERROR, "spend_not_journaled", error=str(error))
-            self._fails = True
-        else:
-            self._fails = False

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.http.logs import LOGGER, FailureLog, log
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.state.ledger import Increment, Ledger, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
@@ -59,7 +59,7 @@ class SpendWriter:
         self._worker = worker
         self._events = events
         self._journal = journal
-        self._journal_fails = False
+        self._journal_failures = FailureLog(OSError, logging.ERROR, "spend_not_journaled")
         self._max_rows = max_rows
         self._keep_s = keep_s
         self._queue: deque[Settlement] = deque()
@@ -131,7 +131,7 @@ class SpendWriter:
                 unwritten = len(self._queue)
                 self._changed.notify_all()
             thread.join(seconds)
-            if unwritten and (self._journal is None or self._journal_fails):
+            if unwritten and (self._journal is None or self._journal_failures.is_failing):
                 self._events.dropped(unwritten)
                 log(logging.ERROR, "spend_lost", rows=unwritten)
             elif unwritten:
@@ -142,16 +142,9 @@ class SpendWriter:
 
     def _note(self, settlement: Settlement) -> None:
         """Write *settlement* to the journal; without it, a process that is killed loses the row."""
-        if self._journal is None:
-            return
-        try:
-            self._journal.add(settlement)
-        except OSError as error:
-            if not self._journal_fails:
-                log(logging.ERROR, "spend_not_journaled", error=str(error))
-            self._journal_fails = True
-        else:
-            self._journal_fails = False
+        if self._journal is not None:
+            with self._journal_failures:
+                self._journal.add(settlement)
 
     # -- the thread
 
