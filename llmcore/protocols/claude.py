@@ -332,28 +332,40 @@ def _fits_thinking(name: str, value: float) -> bool:
 # -- a trailing assistant message -----------------------------------------------------------
 
 
-def fix_trailing_text(text: str, rules: ClaudeRules, diagnostics: Diagnostics) -> tuple[str, str]:
-    """Return the text that ends the conversation, and what the user must add after it, if anything.
-
-    Older models refuse white space at its end ("final assistant content cannot end with trailing
-    whitespace"); newer ones refuse to continue a text at all.
-    """
-    if rules.prefill:
-        return text.rstrip(), ""
-    note_continue_message(diagnostics)
-    return text, CONTINUE_TEXT
-
-
-def remove_trailing_thinking(
-    content: list[_Block], is_thinking: Callable[[_Block], bool], diagnostics: Diagnostics
+def fix_trailing_assistant(
+    messages: list[Any],
+    rules: ClaudeRules | None,
+    diagnostics: Diagnostics,
+    *,
+    is_thinking: Callable[[_Block], bool],
+    text_type: Mapping[str, str],
 ) -> None:
-    """Remove the thinking that *content*, that of the last message, ends with.
+    """Make *messages* end as the model accepts it where the assistant comes last.
 
-    The API refuses it. It is the last where what followed it was left out.
+    The API refuses thinking at its end, which is the last where what followed it was left out.
+    Older models refuse white space at the end of a text ("final assistant content cannot end with
+    trailing whitespace"); newer ones refuse to continue a text at all. Tools that the API runs may
+    continue. *rules* are None for another model than Claude; *text_type* is what blocks of text
+    have beside their text.
     """
+    if messages[-1]["role"] != "assistant":
+        return
+    content: list[_Block] = messages[-1]["content"]
     while content and is_thinking(content[-1]):
         content.pop()
         diagnostics.dropped("reasoning-dropped", "a response may not end with reasoning")
+    if not content:
+        messages.pop()
+        return
+    index = len(content) - 1 - ("cachePoint" in content[-1])  # a block of its own in Converse
+    text = content[index].get("text")
+    if rules is None or not isinstance(text, str):
+        return
+    if rules.prefill:
+        content[index] = {**content[index], "text": text.rstrip()}
+        return
+    note_continue_message(diagnostics)
+    messages.append({"role": "user", "content": [{**text_type, "text": CONTINUE_TEXT}]})
 
 
 # -- results of failed tools ----------------------------------------------------------------

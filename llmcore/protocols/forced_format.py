@@ -4,7 +4,7 @@ A model can be made to call a tool whose input is the response, and the stream t
 back into text. If a call cannot be required either, the format is described in instructions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from attrs import field
@@ -202,6 +202,14 @@ class ForcedFormat:
     the caller's own choice."""
     instructions: tuple[str, ...] = ()
     """Texts that end the system prompt."""
+
+    def tools(
+        self, function: Callable[[str, str, JsonObject], NativeObject]
+    ) -> Sequence[NativeObject]:
+        """Return the tool whose input is the response, as *function* makes it, if there is one."""
+        if self.tool is None:
+            return ()
+        return (function(self.tool, self.tool_description, self.tool_schema),)
 
 
 _NOT_FORCED: Final = ForcedFormat()

@@ -31,7 +31,7 @@ from llmcore.protocols.anthropic_messages.names import (
 from llmcore.protocols.anthropic_messages.tools import (
     UNENFORCED,
     format_choice,
-    format_tools,
+    function_tool,
     lower_tools,
 )
 from llmcore.protocols.anthropic_messages.turns import turn_under_way
@@ -142,7 +142,7 @@ def _lower(
         "metadata": metadata,
         "service_tier": lower_service_tier(request, tiers, diagnostics),
         "tool_choice": choice,
-        "tools": [*tools.tools, *format_tools(lowered_format)] or None,
+        "tools": [*tools.tools, *lowered_format.tools(function_tool)] or None,
         "system": prompt.system or None,
         "mcp_servers": tools.servers or None,
         "container": _lower_container(request, options, target.policy),

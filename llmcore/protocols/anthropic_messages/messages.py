@@ -39,7 +39,7 @@ from llmcore.protocols.anthropic_messages.parts import (
 )
 from llmcore.protocols.anthropic_messages.turns import with_results_alone, without_unfinished
 from llmcore.protocols.caching import cache_mark
-from llmcore.protocols.claude import ClaudeRules, fix_trailing_text, remove_trailing_thinking
+from llmcore.protocols.claude import ClaudeRules, fix_trailing_assistant
 from llmcore.protocols.history import HistoryPolicy, is_question, repair
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
@@ -113,7 +113,13 @@ def lower_messages(
     leading, messages = _place_system_messages(drafts)
     system = _whole_system(request, repaired.system, leading, instructions, diagnostics)
     if messages:
-        _fix_trailing_assistant(messages, target, diagnostics.at(repaired.paths[-1]))
+        fix_trailing_assistant(
+            messages,
+            target.rules,
+            diagnostics.at(repaired.paths[-1]),
+            is_thinking=lambda block: block.get("type") in THINKING_BLOCKS,
+            text_type={"type": "text"},
+        )
     return MessagesPrompt(system=system, messages=messages)
 
 
@@ -373,29 +379,3 @@ def _texts(draft: _Draft) -> list[Block]:
 
 def _is_text(block: Block) -> bool:
     return block.get("type") == "text" and isinstance(block.get("text"), str)
-
-
-# -- a trailing assistant message
-
-
-def _fix_trailing_assistant(
-    messages: list[MessageParam], target: MessagesTarget, diagnostics: Diagnostics
-) -> None:
-    """Make *messages* end as the model accepts it where the assistant comes last.
-
-    Tools that the API runs may continue.
-    """
-    content = messages[-1]["content"]
-    if messages[-1]["role"] != "assistant":
-        return
-    remove_trailing_thinking(content, lambda b: b.get("type") in THINKING_BLOCKS, diagnostics)
-    if not content:
-        messages.pop()
-        return
-    block = content[-1]
-    if not _is_text(block):
-        return
-    text, added = fix_trailing_text(block["text"], target.rules, diagnostics)
-    block["text"] = text
-    if added:
-        messages.append({"role": "user", "content": [{"type": "text", "text": added}]})

@@ -77,7 +77,7 @@ def _lower_function(
     target = SchemaTarget.ANTHROPIC_STRICT if strict else SchemaTarget.ANTHROPIC
     projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
     diagnostics.extend(projected.diagnostics)
-    function = _function(tool.name, tool.description, projected.schema)
+    function = function_tool(tool.name, tool.description, projected.schema)
     if strict and projected.strict:
         function["strict"] = True
     if tool.cache is not None:
@@ -97,7 +97,8 @@ def _called_by_code(tool: ToolSpec) -> bool:
     return any(caller != "direct" for caller in texts(callers))
 
 
-def _function(name: str, description: str | None, schema: JsonObject) -> dict[str, Any]:
+def function_tool(name: str, description: str | None, schema: JsonObject) -> dict[str, Any]:
+    """Return a tool that the caller runs."""
     described = {"description": description} if description else {}
     return {"name": name, "input_schema": schema, **described}
 
@@ -147,13 +148,6 @@ def _choice(mode: str, *, name: str | None = None, serial: bool) -> dict[str, An
 # -- the response's format
 
 UNENFORCED: Final = "the API cannot hold the response to this"
-
-
-def format_tools(forced: ForcedFormat) -> list[dict[str, Any]]:
-    """Return the tool whose input is the response, if there is one."""
-    if forced.tool is None:
-        return []
-    return [_function(forced.tool, forced.tool_description, forced.tool_schema)]
 
 
 def format_choice(forced: ForcedFormat, request: LLMRequest) -> JsonObject | None:

@@ -38,7 +38,7 @@ from llmcore.protocols.bedrock_converse.names import (
 from llmcore.protocols.bedrock_converse.tools import (
     UNENFORCED,
     format_choice,
-    format_tools,
+    function_tool,
     lower_tools,
     stub_tools,
     text_format,
@@ -109,7 +109,7 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
     )
     target = target_of(request, rules, citations=lowered_format.schema is None)
     prompt = lower_messages(request, target, lowered_format.instructions, diagnostics)
-    offered = [*tools.tools, *format_tools(lowered_format)]
+    offered = [*tools.tools, *lowered_format.tools(function_tool)]
     offered += stub_tools(prompt.messages, offered, diagnostics)
     reasoning = reasoning.without_excluded(
         forced_call=False, messages=prompt.messages, diagnostics=diagnostics

@@ -33,7 +33,7 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_reasoning_part,
     lower_result,
 )
-from llmcore.protocols.claude import fix_trailing_text, remove_trailing_thinking
+from llmcore.protocols.claude import fix_trailing_assistant
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.schema.content import (
     AudioPart,
@@ -103,7 +103,13 @@ def lower_messages(
         system += ({"text": text} for text in instructions)
     messages = _joined(messages)
     if messages:
-        _fix_trailing_assistant(messages, target, diagnostics.at(repaired.paths[-1]))
+        fix_trailing_assistant(
+            messages,
+            target.rules.claude_rules if target.rules.family == "claude" else None,
+            diagnostics.at(repaired.paths[-1]),
+            is_thinking=lambda block: "reasoningContent" in block,
+            text_type={},
+        )
     return ConversePrompt(system=system, messages=messages)
 
 
@@ -198,26 +204,3 @@ def _lower_assistant_part(
             blocks.append(lower_part(part, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
             diagnostics.left_out("a file", "assistant messages cannot contain any")
-
-
-# -- a trailing assistant message
-
-
-def _fix_trailing_assistant(
-    messages: list[ConverseMessage], target: ConverseTarget, diagnostics: Diagnostics
-) -> None:
-    """Make *messages* end as the model accepts it where the assistant comes last."""
-    content = messages[-1]["content"]
-    if messages[-1]["role"] != "assistant":
-        return
-    remove_trailing_thinking(content, lambda block: "reasoningContent" in block, diagnostics)
-    if not content:
-        messages.pop()
-        return
-    index = len(content) - 1 - ("cachePoint" in content[-1])
-    if target.rules.family != "claude" or not isinstance(content[index].get("text"), str):
-        return
-    text, added = fix_trailing_text(content[index]["text"], target.rules.claude_rules, diagnostics)
-    content[index] = {"text": text}
-    if added:
-        messages.append({"role": "user", "content": [{"text": added}]})

@@ -127,13 +127,14 @@ def _lower_function(
     projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
     diagnostics.extend(projected.diagnostics)
     strict = strict and projected.strict
-    function = _function(tool.name, tool.description, projected.schema, strict=strict)
+    function = function_tool(tool.name, tool.description, projected.schema, strict=strict)
     return [function, *([] if tool.cache is None else [cache_point(tool.cache)])]
 
 
-def _function(
+def function_tool(
     name: str, description: str | None, schema: JsonObject, *, strict: bool = False
 ) -> Block:
+    """Return a tool that the caller runs."""
     spec: dict[str, Any] = {"name": name}
     if description:
         spec["description"] = description
@@ -166,7 +167,7 @@ def stub_tools(
         )
     nothing: JsonObject = {"type": "object", "properties": {}}
     return [
-        {"systemTool": {"name": name}} if hosted else _function(name, None, nothing)
+        {"systemTool": {"name": name}} if hosted else function_tool(name, None, nothing)
         for name, hosted in called
     ]
 
@@ -223,13 +224,6 @@ def _only_tool(request: LLMRequest, rules: ConverseRules, diagnostics: Diagnosti
 # -- the response's format
 
 UNENFORCED: Final = "the model cannot be held to this"
-
-
-def format_tools(forced: ForcedFormat) -> list[Block]:
-    """Return the tool whose input is the response, if there is one."""
-    if forced.tool is None:
-        return []
-    return [_function(forced.tool, forced.tool_description, forced.tool_schema)]
 
 
 def format_choice(forced: ForcedFormat, rules: ConverseRules) -> JsonObject | None:
