@@ -58,9 +58,10 @@ SHOWN: Final = {
     ),
     "llmcore.protocols.failures.errors": "error_from_body",
     "llmcore.protocols.failures.error_body": "foreign_document",
-    "llmcore.schema.json": (
-        "NativeObject loads dumps str_or_none str_or_empty int_or_none index_or_none count_or_none "
-        "float_or_none object_or_empty objects texts present without text_or_json json_or_text"
+    "llmcore.schema.json": ("NativeObject loads dumps present without text_or_json json_or_text"),
+    "llmcore.schema.native_json": (
+        "str_or_none str_or_empty int_or_none index_or_none count_or_none float_or_none "
+        "object_or_empty objects texts"
     ),
     "llmcore.schema.media_sources": "decode_base64",
     "llmcore.schema.persistent": "PersistentList from_list to_list with_entry without_entry",

@@ -9,7 +9,8 @@ from typing import Final
 from llmcore.bridge.api import Caller
 from llmcore.bridge.service import Service
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty, str_or_none
 from llmcore.version import VERSION
 
 _DISTRIBUTION: Final = "llmcore-routes"

@@ -24,7 +24,7 @@ from llmcore.schema.events import (
     ToolCall,
     ToolError,
 )
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.usage import Usage

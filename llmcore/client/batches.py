@@ -30,8 +30,9 @@ from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.model import Model
+from llmcore.schema.native_json import object_or_empty, objects
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success

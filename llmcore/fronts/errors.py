@@ -16,7 +16,7 @@ from llmcore.protocols.failures.limits import input_and_output
 from llmcore.schema import errors
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 INVALID_REQUEST: Final = "invalid_request_error"
 SERVER_ERROR: Final = "server_error"

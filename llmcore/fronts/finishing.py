@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.usage import Usage
 
 # -- finish reasons

@@ -5,7 +5,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import Finish, ToolCall, ToolResult
-from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json, texts
+from llmcore.schema.json import text_or_json
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none, texts
 
 HostedCallKind: TypeAlias = Literal["web_search", "code_execution", "other"]
 

@@ -41,17 +41,16 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.messages import Origin
+from llmcore.schema.native_json import (
     int_or_none,
     object_or_empty,
     objects,
     str_or_empty,
     str_or_none,
 )
-from llmcore.schema.media_sources import decode_base64
-from llmcore.schema.messages import Origin
 
 _VERSION = 1
 _MAX_STATE_BYTES = 64 * 1024 * 1024

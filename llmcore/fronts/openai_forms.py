@@ -22,7 +22,8 @@ from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import CacheTtl, TokenLogprob
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import Finish
-from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject
+from llmcore.schema.native_json import object_or_empty, str_or_none
 from llmcore.schema.options import CachePolicy, ResponseFormat, ServiceTier
 from llmcore.schema.tools import Grammar, ToolChoice
 from llmcore.schema.usage import Usage

@@ -36,12 +36,12 @@ from llmcore.schema.json import (
     dumps,
     loads,
     loads_exact,
-    object_or_empty,
     parse_arguments,
     plain_json,
 )
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Message, Origin, Role
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.options import GenerationOptions, ReasoningOptions
 from llmcore.schema.tools import ToolDefinition
 

@@ -12,7 +12,8 @@ from llmcore.generation.tool import Tool
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
 from llmcore.schema.hints import shown_kind
-from llmcore.schema.json import JsonObject, object_or_empty, parse_arguments, texts
+from llmcore.schema.json import JsonObject, parse_arguments
+from llmcore.schema.native_json import object_or_empty, texts
 
 RepairToolCall: TypeAlias = Callable[
     [ToolCallPart, InvalidToolCallError],

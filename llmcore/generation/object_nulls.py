@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from llmcore.protocols.tool_schema.traverse import look_up
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, texts
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import object_or_empty, objects, texts
 
 _Schemas: TypeAlias = Sequence[JsonObject]
 

@@ -34,8 +34,9 @@ from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, str_or_empty
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.model import Model
+from llmcore.schema.native_json import object_or_empty, str_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Success

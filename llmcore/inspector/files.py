@@ -21,7 +21,8 @@ from llmcore.inspector.redaction import safe_json, safe_text
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.schema.codec import from_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.usage import Usage
 from llmcore.sessions.contract.codec import to_wire
 from llmcore.sessions.contract.entries import MessageEntry, readable

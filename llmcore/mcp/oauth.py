@@ -24,7 +24,8 @@ from llmcore.client.user_folders import write_for_owner
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import object_or_empty
 
 if TYPE_CHECKING:
     import httpx2

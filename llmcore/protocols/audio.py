@@ -61,15 +61,9 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
-    float_or_none,
-    object_or_empty,
-    objects,
-    str_or_none,
-)
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.native_json import float_or_none, object_or_empty, objects, str_or_none
 
 TranscriptionProtocol: TypeAlias = UnaryProtocol[TranscriptionRequest, TranscriptionResponse]
 

@@ -29,7 +29,8 @@ from llmcore.protocols.protocol import NativeRequest
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 BatchState: TypeAlias = Literal["running", "ended", "failed", "cancelled", "expired"]
 """`running` until the provider has finished; all others may have results."""

@@ -42,11 +42,10 @@ from llmcore.schema.json import (
     ProviderMetadata,
     json_or_text,
     present,
-    str_or_empty,
-    str_or_none,
     text_or_json,
     without,
 )
+from llmcore.schema.native_json import str_or_empty, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list, with_entry, without_entry
 
 Kind: TypeAlias = Literal[

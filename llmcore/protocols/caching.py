@@ -23,7 +23,7 @@ import msgspec
 
 from llmcore.schema.content import CacheTtl, ContentPart, ToolResultPart, cache_ttl
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.request import LLMRequest
 
 Section: TypeAlias = Literal["tools", "system", "messages"]

@@ -41,7 +41,8 @@ from llmcore.protocols.tool_schema.normalise import renamed
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, dumps, json_or_text, present, texts
+from llmcore.schema.json import JsonObject, dumps, json_or_text, present
+from llmcore.schema.native_json import texts
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool, ToolDefinition, ToolSpec
 

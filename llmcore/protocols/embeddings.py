@@ -59,7 +59,8 @@ from llmcore.schema.embeddings import (
 )
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, objects
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import count_or_none, object_or_empty, objects
 from llmcore.schema.usage import Usage
 
 

@@ -45,7 +45,8 @@ from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 Uploading: TypeAlias = UnaryProtocol[FileUpload, StoredFile]
 Listing: TypeAlias = UnaryProtocol[PageRequest, Page[StoredFile]]

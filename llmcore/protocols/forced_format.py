@@ -14,14 +14,8 @@ from llmcore.schema import json
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
-    NativeObject,
-    str_or_none,
-    text_or_json,
-    without,
-)
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject, text_or_json, without
+from llmcore.schema.native_json import str_or_none
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice

@@ -35,8 +35,9 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.images import ImageRequest, ImageResponse
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 ImageProtocol: TypeAlias = UnaryProtocol[ImageRequest, ImageResponse]
 _Names: TypeAlias = Mapping[str, str | None]

@@ -32,17 +32,19 @@ from llmcore.schema.events import (
     TextStart,
 )
 from llmcore.schema.json import (
-    LARGEST_COUNT,
     JsonObject,
     JsonValue,
     ProviderMetadata,
+    plain_metadata,
+    replace_lone_surrogates,
+)
+from llmcore.schema.native_json import (
+    LARGEST_COUNT,
     count_or_none,
     float_or_none,
     int_or_none,
     object_or_empty,
     objects,
-    plain_metadata,
-    replace_lone_surrogates,
     str_or_none,
 )
 from llmcore.schema.persistent import with_entry

@@ -59,16 +59,9 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import ContentFilterError, LLMError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
-    object_or_empty,
-    objects,
-    str_or_none,
-    text_or_json,
-    texts,
-)
+from llmcore.schema.json import JsonObject, JsonValue, text_or_json
 from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none, texts
 from llmcore.schema.options import merge_json
 from llmcore.schema.unary import UnaryRequest
 from llmcore.schema.usage import Usage

@@ -10,8 +10,8 @@ from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import index_or_none, object_or_empty, objects
 from llmcore.schema.model import Model
+from llmcore.schema.native_json import index_or_none, object_or_empty, objects
 from llmcore.schema.options import HttpOverlay
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse

@@ -17,7 +17,7 @@ from openai.types.responses.response_stream_event import ResponseStreamEvent
 
 from llmcore.folds.response import collect
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import object_or_empty, objects
+from llmcore.schema.native_json import object_or_empty, objects
 from llmcore.schema.result import Failure
 from tests.support.wire import anthropic, chat, gemini, responses
 from tests.support.wire.declared_fields import FORMS, restated, stated

@@ -10,7 +10,8 @@ from llmcore.bridge.model_names import models_instead
 from llmcore.bridge.response_run import SentResponse
 from llmcore.fronts.errors import forbidden
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import LARGEST_COUNT, JsonObject, int_or_none, str_or_none
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import LARGEST_COUNT, int_or_none, str_or_none
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.token_estimate import estimated_tokens
 

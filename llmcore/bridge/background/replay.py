@@ -25,7 +25,8 @@ from llmcore.protocols.openai_responses.names import TERMINAL_EVENTS
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty
 
 _POLL_S: Final = 0.5
 

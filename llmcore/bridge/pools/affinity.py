@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue, str_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import str_or_empty, str_or_none
 
 DIGITS: Final = 8
 

@@ -19,7 +19,8 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty
 
 _STREAM_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _ENVELOPE: Final = frozenset({"type", "stream", "stream_id"})

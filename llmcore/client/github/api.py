@@ -20,7 +20,8 @@ from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty
 from llmcore.version import VERSION
 
 _MAX_BYTES: Final = 256 * 1024

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from llmcore.fronts.reading import Fields
 from llmcore.fronts.tools_as_functions import object_schema
-from llmcore.schema.json import str_or_none
+from llmcore.schema.native_json import str_or_none
 from llmcore.schema.tools import ToolDefinition
 
 _TEXT: Final = {"type": "string"}

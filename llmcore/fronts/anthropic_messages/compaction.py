@@ -24,8 +24,8 @@ from llmcore.protocols.anthropic_messages.names import COMPACTION, PROTOCOL_ID, 
 from llmcore.schema.content import cached
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import objects, str_or_none
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import objects, str_or_none
 
 # -- requests for a summary
 

@@ -40,7 +40,8 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 # -- reading
 

@@ -23,7 +23,8 @@ from llmcore.protocols.anthropic_messages.names import (
     PROTOCOL_ID,
 )
 from llmcore.schema.events import Finish, FinishReasonKind, StreamStart, TextEnd, TextStart
-from llmcore.schema.json import object_or_empty, present, str_or_none
+from llmcore.schema.json import present
+from llmcore.schema.native_json import object_or_empty, str_or_none
 from llmcore.schema.usage import Usage
 
 # -- stop reasons

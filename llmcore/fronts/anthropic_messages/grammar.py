@@ -26,7 +26,7 @@ from llmcore.protocols.anthropic_messages.names import (
     OUTPUT_TOKENS,
     TOOL_CALL_TYPES,
 )
-from llmcore.schema.json import int_or_none, object_or_empty, str_or_none
+from llmcore.schema.native_json import int_or_none, object_or_empty, str_or_none
 
 _BEGINNINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "text": {"text": ""},

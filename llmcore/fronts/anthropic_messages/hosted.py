@@ -31,14 +31,8 @@ from llmcore.protocols.anthropic_messages.names import (
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import Citation, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import Finish, ToolCall, ToolResult
-from llmcore.schema.json import (
-    object_or_empty,
-    objects,
-    present,
-    str_or_none,
-    text_or_json,
-    without,
-)
+from llmcore.schema.json import present, text_or_json, without
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 SEARCH_RESULT: Final = "web_search_tool_result"
 _CODE_RESULT: Final = "code_execution_tool_result"

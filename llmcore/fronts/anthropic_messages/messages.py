@@ -53,8 +53,8 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import str_or_empty
 from llmcore.schema.messages import Message, Origin
+from llmcore.schema.native_json import str_or_empty
 
 _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
 

@@ -15,14 +15,8 @@ from typing import Final
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Event, ListedModel
 from llmcore.protocols.anthropic_messages.names import FALLBACK
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
-    object_or_empty,
-    objects,
-    present,
-    str_or_none,
-)
+from llmcore.schema.json import JsonObject, JsonValue, present
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 _UNKNOWN: Final = "1970-01-01T00:00:00Z"
 """The release date of a model where none is known: the value that the API itself uses."""

@@ -46,8 +46,9 @@ from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import json_or_text, object_or_empty, present, str_or_none
+from llmcore.schema.json import json_or_text, present
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty, str_or_none
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.token_estimate import estimated_own_tokens

@@ -20,7 +20,7 @@ from attrs import field
 from llmcore.fronts.reading import Fields
 from llmcore.protocols.anthropic_messages.names import COMPACTION, Block
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import object_or_empty, objects, str_or_empty, str_or_none
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 
 _ADDITION: Final = "tool_addition"
 _REMOVAL: Final = "tool_removal"

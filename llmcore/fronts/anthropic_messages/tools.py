@@ -38,7 +38,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import object_or_empty, objects, str_or_empty, str_or_none
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 
 _HOSTED: Final[Mapping[str, HostedToolKind]] = {

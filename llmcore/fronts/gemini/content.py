@@ -32,8 +32,9 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File, Source
-from llmcore.schema.json import NativeObject, present, str_or_empty, str_or_none
+from llmcore.schema.json import NativeObject, present
 from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.native_json import str_or_empty, str_or_none
 
 # -- names of fields, and of the values of enums
 

@@ -15,7 +15,8 @@ from llmcore.fronts.finishing import finish_kind, token_counts
 from llmcore.protocols.anthropic_messages.names import PAUSED
 from llmcore.protocols.gemini.names import FINISH_REASONS, SERVICE_TIERS
 from llmcore.schema.events import FinishReason, FinishReasonKind
-from llmcore.schema.json import NativeObject, object_or_empty
+from llmcore.schema.json import NativeObject
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.usage import Usage
 
 _WORDS: Final[Mapping[FinishReasonKind, str]] = {

@@ -14,7 +14,13 @@ from typing import Any, Final
 
 from llmcore.fronts.front import Event
 from llmcore.fronts.grammar import GrammarChecker
-from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_empty, str_or_none
+from llmcore.schema.native_json import (
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_empty,
+    str_or_none,
+)
 
 _FLAGS: Final = frozenset(
     {"audioMetadata", "documentMetadata", "mediaProcessing", "mediaResolution", "partMetadata"}

@@ -38,15 +38,9 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
-    ProviderMetadata,
-    object_or_empty,
-    str_or_none,
-    text_or_json,
-)
+from llmcore.schema.json import JsonValue, NativeObject, ProviderMetadata, text_or_json
 from llmcore.schema.messages import Message, Role
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 # -- contents and their parts
 

@@ -31,7 +31,8 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none, text_or_json
+from llmcore.schema.json import JsonObject, NativeObject, text_or_json
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 
 class GeminiOutput(OutputWriter):

@@ -34,7 +34,8 @@ from llmcore.protocols.gemini.names import (
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import NativeObject, str_or_none
+from llmcore.schema.json import NativeObject
+from llmcore.schema.native_json import str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 

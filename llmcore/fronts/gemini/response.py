@@ -31,7 +31,8 @@ from llmcore.fronts.gemini.request import ReadGeminiRequest
 from llmcore.protocols.gemini.names import METADATA_KEY, ROLES
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import Finish, StepFinish, StreamStart
-from llmcore.schema.json import JsonObject, NativeObject, object_or_empty
+from llmcore.schema.json import JsonObject, NativeObject
+from llmcore.schema.native_json import object_or_empty
 
 
 class GeminiWriter(FrontWriter):

@@ -25,7 +25,8 @@ from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, NativeObject, str_or_empty
+from llmcore.schema.json import JsonObject, NativeObject
+from llmcore.schema.native_json import str_or_empty
 from llmcore.schema.options import merge_json
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 

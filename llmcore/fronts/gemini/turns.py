@@ -29,8 +29,9 @@ from llmcore.protocols.gemini.names import PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import NativeObject, object_or_empty, str_or_empty, str_or_none, without
+from llmcore.schema.json import NativeObject, without
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty, str_or_empty, str_or_none
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure
 

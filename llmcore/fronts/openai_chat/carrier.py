@@ -44,8 +44,8 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import ReasoningDelta, ReasoningEnd
-from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Origin
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 _OWN: Final[Mapping[str, str]] = {"format": "unknown", "id": "openbridge-v1"}
 """Fields of our entries. OpenRouter's clients drop entries of a `format` that they do not know, and

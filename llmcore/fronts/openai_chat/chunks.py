@@ -17,7 +17,8 @@ from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import ClientRequest, Event, ResponseIdentity, StreamEncoding
 from llmcore.fronts.openai_clients import UsagePlace
-from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import count_or_none, object_or_empty
 from llmcore.schema.usage import Usage
 
 _ENCODING: Final = StreamEncoding(

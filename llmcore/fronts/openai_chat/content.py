@@ -43,16 +43,15 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.native_json import (
     int_or_none,
     object_or_empty,
     objects,
     str_or_empty,
     str_or_none,
 )
-from llmcore.schema.media_sources import decode_base64
 
 # -- reading
 

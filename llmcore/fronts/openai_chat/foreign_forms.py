@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from llmcore.fronts.reading import Fields
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 _BLOCKS: Final = frozenset(
     {"document", "image", "redacted_thinking", "tool_result", "tool_use"}

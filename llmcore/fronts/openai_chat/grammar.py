@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event
 from llmcore.fronts.grammar import GrammarChecker
-from llmcore.schema.json import object_or_empty, objects
+from llmcore.schema.native_json import object_or_empty, objects
 
 _REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 _SAME: Final = ("id", "object", "created", "model")

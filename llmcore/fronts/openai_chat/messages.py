@@ -66,15 +66,9 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    ProviderMetadata,
-    object_or_empty,
-    objects,
-    str_or_none,
-    text_or_json,
-    without,
-)
+from llmcore.schema.json import ProviderMetadata, text_or_json, without
 from llmcore.schema.messages import Message, Role
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 _ROLES: Final[Mapping[str, Role]] = {
     "developer": "developer",

@@ -39,7 +39,8 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import object_or_empty
 
 _MESSAGE: Final = "choices[0].message"
 

@@ -62,7 +62,8 @@ from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool

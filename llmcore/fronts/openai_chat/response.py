@@ -19,7 +19,8 @@ from llmcore.fronts.openai_forms import envelope, service_tier, tier_of
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import Finish, FinishReason, StreamStart
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 _WORDS: Final[Mapping[str, str]] = {
     **{kind: word for word, kind in reversed([*FINISH_REASONS.items()])},

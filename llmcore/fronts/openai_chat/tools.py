@@ -35,7 +35,8 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_empty, str_or_none
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 

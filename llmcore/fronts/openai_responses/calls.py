@@ -33,13 +33,10 @@ from llmcore.schema.json import (
     JsonValue,
     ProviderMetadata,
     json_or_text,
-    object_or_empty,
-    objects,
     parse_arguments,
-    str_or_empty,
-    str_or_none,
     text_or_json,
 )
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 
 # -- calls
 

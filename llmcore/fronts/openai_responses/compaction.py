@@ -19,8 +19,9 @@ from llmcore.fronts.summaries import is_summary
 from llmcore.protocols.openai_responses.names import COMPACTING_PROVIDERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import lower_part
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_empty, str_or_none
+from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 
 # -- items
 

@@ -34,7 +34,8 @@ from llmcore.schema.content import (
     ToolOutputPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonValue, object_or_empty, objects, present, str_or_none
+from llmcore.schema.json import JsonValue, present
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 # -- reading
 

@@ -20,7 +20,8 @@ from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import Citation
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import Finish, Source
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.usage import Usage
 
 # -- events in order

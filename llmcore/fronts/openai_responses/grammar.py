@@ -20,7 +20,7 @@ from typing import Any, Final
 from llmcore.fronts.front import Event
 from llmcore.fronts.grammar import GrammarChecker
 from llmcore.fronts.openai_responses.items import WHOLE_TYPES
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.native_json import object_or_empty
 
 _TERMINAL: Final = {
     "response.completed": "completed",

@@ -44,7 +44,8 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import object_or_empty, str_or_none, text_or_json
+from llmcore.schema.json import text_or_json
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 # -- messages and reasoning
 

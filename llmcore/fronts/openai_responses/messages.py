@@ -63,9 +63,10 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import json_or_text, object_or_empty, objects, str_or_none, without
+from llmcore.schema.json import json_or_text, without
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Message, Origin, Role
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 # -- the list
 

@@ -14,7 +14,7 @@ from llmcore.fronts.front import Upstream
 from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.native_json import object_or_empty, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolSpec
 
 # -- hosted tools

@@ -40,7 +40,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 
 class ResponsesOutput(OutputWriter):

@@ -22,7 +22,7 @@ from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, CALL_IDS, METADATA_KEY
 from llmcore.schema import json
 from llmcore.schema.events import File, ToolCall, ToolInputDelta, ToolInputStart, ToolResult
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 Item = dict[str, Any]
 

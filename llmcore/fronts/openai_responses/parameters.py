@@ -28,7 +28,8 @@ from llmcore.protocols.openai_responses.names import PARAMETERS
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 
 Body = Mapping[str, Any]

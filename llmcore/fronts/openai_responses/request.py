@@ -45,8 +45,9 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 _ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"

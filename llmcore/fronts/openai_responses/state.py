@@ -13,8 +13,9 @@ from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, objects, str_or_none, without
+from llmcore.schema.json import JsonObject, JsonValue, without
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import objects, str_or_none
 
 # -- conversations
 

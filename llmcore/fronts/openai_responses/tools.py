@@ -28,7 +28,8 @@ from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, dumps, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, dumps
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 # -- the offer

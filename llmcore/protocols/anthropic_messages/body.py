@@ -54,8 +54,9 @@ from llmcore.protocols.lowering import is_unset, lower_service_tier, note_missin
 from llmcore.protocols.protocol import Built
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.json import JsonObject, object_or_empty, objects, plain_object, present, without
+from llmcore.schema.json import JsonObject, plain_object, present, without
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty, objects
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success

@@ -27,7 +27,7 @@ from llmcore.protocols.caching import (
 )
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import object_or_empty, objects
+from llmcore.schema.native_json import object_or_empty, objects
 from llmcore.schema.options import CachePolicy
 
 MAX_BREAKPOINTS: Final = 4

@@ -27,15 +27,8 @@ from llmcore.protocols.blocks import (
 )
 from llmcore.protocols.response_parts import Events
 from llmcore.schema.events import Source, ToolResult
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
-    object_or_empty,
-    objects,
-    present,
-    str_or_empty,
-    str_or_none,
-)
+from llmcore.schema.json import JsonObject, JsonValue, present
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.persistent import to_list
 
 _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")

@@ -28,7 +28,8 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none, without
+from llmcore.schema.json import JsonObject, without
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import PersistentList, from_list, to_list
 
 _TEXT: Final[FastPath] = ("text_delta", "text")

@@ -37,16 +37,13 @@ from llmcore.protocols.response_parts import (
     text_response,
 )
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
+from llmcore.schema.json import JsonObject, JsonValue, present, without
+from llmcore.schema.native_json import (
     all_objects,
     count_or_none,
     has_only,
     object_or_empty,
-    present,
     str_or_none,
-    without,
 )
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest

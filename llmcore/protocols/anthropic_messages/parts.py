@@ -29,7 +29,8 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, object_or_empty, text_or_json, without
+from llmcore.schema.json import JsonObject, text_or_json, without
+from llmcore.schema.native_json import object_or_empty
 
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 

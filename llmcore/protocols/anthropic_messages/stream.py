@@ -78,7 +78,8 @@ from llmcore.protocols.response_parts import (
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
-from llmcore.schema.json import JsonValue, json_or_text, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue, json_or_text
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 

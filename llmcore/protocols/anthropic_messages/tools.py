@@ -18,7 +18,8 @@ from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, texts
+from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import texts
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition, ToolSpec
 

@@ -20,8 +20,8 @@ from llmcore.protocols.lowering import omitted_text
 from llmcore.protocols.media import noun_of
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import object_or_empty
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty
 
 # -- the turn under way
 

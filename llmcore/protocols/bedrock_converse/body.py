@@ -66,7 +66,8 @@ from llmcore.protocols.lowering import (
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject, object_or_empty, present, without
+from llmcore.schema.json import JsonObject, present, without
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result

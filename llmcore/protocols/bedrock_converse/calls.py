@@ -28,14 +28,8 @@ from llmcore.protocols.blocks import (
 from llmcore.protocols.response_parts import Events
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, ToolResult
-from llmcore.schema.json import (
-    NativeObject,
-    object_or_empty,
-    objects,
-    str_or_empty,
-    text_or_json_or_empty,
-    without,
-)
+from llmcore.schema.json import NativeObject, text_or_json_or_empty, without
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty
 from llmcore.schema.persistent import PersistentList, to_list
 
 _INPUT: Final[FastPath] = ("toolUse", "input")

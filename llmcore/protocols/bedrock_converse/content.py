@@ -42,7 +42,8 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list
 
 _TEXT: Final[FastPath] = ("text", "")

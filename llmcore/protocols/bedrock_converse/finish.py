@@ -36,14 +36,8 @@ from llmcore.protocols.response_parts import (
 )
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import (
-    NativeObject,
-    count_or_none,
-    object_or_empty,
-    objects,
-    present,
-    str_or_none,
-)
+from llmcore.schema.json import NativeObject, present
+from llmcore.schema.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage

@@ -33,7 +33,8 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import all_objects, text_or_json
+from llmcore.schema.json import text_or_json
+from llmcore.schema.native_json import all_objects
 
 
 class ConverseTarget(LoweringTarget, frozen=True, kw_only=True):

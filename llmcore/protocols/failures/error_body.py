@@ -33,7 +33,8 @@ from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonValue, NativeObject, str_or_none
+from llmcore.schema.json import JsonValue, NativeObject
+from llmcore.schema.native_json import str_or_none
 
 _DEPTH = 4
 """How deep bodies may be wrapped in one another, and messages in objects."""

@@ -40,15 +40,8 @@ from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart, ToolResult
-from llmcore.schema.json import (
-    NativeObject,
-    json_or_text,
-    object_or_empty,
-    objects,
-    present,
-    str_or_empty,
-    str_or_none,
-)
+from llmcore.schema.json import NativeObject, json_or_text, present
+from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
 # -- calls

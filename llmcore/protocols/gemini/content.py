@@ -31,17 +31,16 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, ProviderEvent, ReasoningDelta, TextDelta
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    NativeObject,
+from llmcore.schema.json import NativeObject, present
+from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.native_json import (
     float_or_none,
     int_or_none,
     object_or_empty,
     objects,
-    present,
     str_or_empty,
     str_or_none,
 )
-from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.persistent import PersistentList, to_list
 
 # -- text and thoughts

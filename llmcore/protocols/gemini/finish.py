@@ -34,15 +34,13 @@ from llmcore.protocols.response_parts import (
     text_response,
 )
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
+from llmcore.schema.json import JsonValue, NativeObject, present
+from llmcore.schema.native_json import (
     all_objects,
     count_or_none,
     has_only,
     object_or_empty,
     objects,
-    present,
     str_or_empty,
     str_or_none,
 )

@@ -34,14 +34,8 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
-    int_or_none,
-    object_or_empty,
-    objects,
-    without,
-)
+from llmcore.schema.json import JsonValue, NativeObject, without
+from llmcore.schema.native_json import int_or_none, object_or_empty, objects
 
 # -- text and media
 

@@ -74,7 +74,8 @@ from llmcore.schema.events import (
     TextEnd,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, present, without
+from llmcore.schema.json import JsonValue, NativeObject, present, without
+from llmcore.schema.native_json import object_or_empty, objects
 from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 

@@ -21,7 +21,8 @@ from llmcore.protocols.tools import freeform_function, note_function, nothing_to
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, present
+from llmcore.schema.json import JsonValue, NativeObject, present
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 

@@ -68,16 +68,8 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import (
-    JsonObject,
-    NativeObject,
-    index_or_none,
-    json_or_text,
-    object_or_empty,
-    objects_or_one,
-    str_or_none,
-    text_or_json_or_empty,
-)
+from llmcore.schema.json import JsonObject, NativeObject, json_or_text, text_or_json_or_empty
+from llmcore.schema.native_json import index_or_none, object_or_empty, objects_or_one, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
 

@@ -54,14 +54,13 @@ from llmcore.protocols.openai_chat.state import (
 from llmcore.protocols.response_parts import Events, read_logprobs
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import ProviderEvent, ReasoningDelta, TextDelta, ToolInputDelta
-from llmcore.schema.json import (
-    NativeObject,
+from llmcore.schema.json import NativeObject, without
+from llmcore.schema.native_json import (
     index_or_none,
     object_or_empty,
     objects,
     str_or_empty,
     str_or_none,
-    without,
 )
 from llmcore.schema.options import merge_json
 from llmcore.schema.persistent import PersistentList, to_list

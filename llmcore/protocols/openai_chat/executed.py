@@ -51,15 +51,17 @@ from llmcore.schema.json import (
     JsonObject,
     JsonValue,
     NativeObject,
-    int_or_none,
     json_or_text,
+    present,
+    text_or_json_or_empty,
+)
+from llmcore.schema.native_json import (
+    int_or_none,
     object_or_empty,
     objects,
     objects_or_one,
-    present,
     str_or_empty,
     str_or_none,
-    text_or_json_or_empty,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry, without_entry
 

@@ -50,16 +50,13 @@ from llmcore.protocols.response_parts import (
 )
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
-    NativeObject,
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject, present
+from llmcore.schema.native_json import (
     all_objects,
     has_only,
     index_or_none,
     object_or_empty,
     objects,
-    present,
     str_or_none,
 )
 from llmcore.schema.persistent import with_entries

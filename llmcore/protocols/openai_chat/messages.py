@@ -46,8 +46,9 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, text_or_json
+from llmcore.schema.json import JsonValue, NativeObject, text_or_json
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.request import LLMRequest
 
 

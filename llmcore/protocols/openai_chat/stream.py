@@ -97,7 +97,8 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, NativeObject, json_or_text, object_or_empty, objects
+from llmcore.schema.json import JsonValue, NativeObject, json_or_text
+from llmcore.schema.native_json import object_or_empty, objects
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 

@@ -18,14 +18,8 @@ from typing import Any, Final
 
 from llmcore.protocols.openai_responses.names import NAMED_CALLS
 from llmcore.schema import json
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
-    object_or_empty,
-    str_or_none,
-    text_or_json_or_empty,
-    without,
-)
+from llmcore.schema.json import JsonValue, NativeObject, text_or_json_or_empty, without
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 
 def input_text(native: NativeObject) -> str:

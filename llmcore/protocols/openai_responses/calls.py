@@ -63,14 +63,16 @@ from llmcore.schema.json import (
     JsonValue,
     NativeObject,
     ProviderMetadata,
-    int_or_none,
     json_or_text,
+    text_or_json_or_empty,
+    without,
+)
+from llmcore.schema.native_json import (
+    int_or_none,
     object_or_empty,
     objects,
     objects_or_one,
     str_or_none,
-    text_or_json_or_empty,
-    without,
 )
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
 

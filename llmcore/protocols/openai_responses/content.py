@@ -56,14 +56,8 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import (
-    NativeObject,
-    ProviderMetadata,
-    int_or_none,
-    object_or_empty,
-    objects,
-    str_or_none,
-)
+from llmcore.schema.json import NativeObject, ProviderMetadata
+from llmcore.schema.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import PersistentList, from_list, to_list, with_entry
 
 # -- deltas

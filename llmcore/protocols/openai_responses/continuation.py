@@ -44,12 +44,10 @@ from llmcore.schema.json import (
     NativeObject,
     ProviderMetadata,
     json_or_text,
-    object_or_empty,
-    objects,
-    str_or_none,
     without,
 )
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 # -- items

@@ -59,10 +59,8 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
-    ProviderMetadata,
+from llmcore.schema.json import JsonValue, NativeObject, ProviderMetadata
+from llmcore.schema.native_json import (
     all_objects,
     has_only,
     int_or_none,

@@ -36,7 +36,8 @@ from llmcore.protocols.openai_responses.state import (
     with_item,
 )
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import NativeObject, int_or_none, json_or_text, str_or_none
+from llmcore.schema.json import NativeObject, json_or_text
+from llmcore.schema.native_json import int_or_none, str_or_none
 from llmcore.schema.persistent import with_entry
 
 # -- finding the item

@@ -22,8 +22,9 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_empty
+from llmcore.schema.json import JsonObject, NativeObject
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import object_or_empty, str_or_empty
 from llmcore.schema.request import LLMRequest
 
 

@@ -28,15 +28,13 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
+from llmcore.schema.json import JsonValue, NativeObject, text_or_json
+from llmcore.schema.native_json import (
     int_or_none,
     object_or_empty,
     objects,
     str_or_empty,
     str_or_none,
-    text_or_json,
 )
 
 

@@ -49,15 +49,9 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    NativeObject,
-    int_or_none,
-    object_or_empty,
-    str_or_none,
-    text_or_json,
-    without,
-)
+from llmcore.schema.json import NativeObject, text_or_json, without
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import int_or_none, object_or_empty, str_or_none
 
 _MAX_ID: Final = 64
 """The most characters of an item's id that the API accepts; some servers make longer ones."""

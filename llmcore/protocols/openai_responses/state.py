@@ -29,7 +29,8 @@ from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
-from llmcore.schema.json import JsonValue, NativeObject, int_or_none, objects_or_one, str_or_none
+from llmcore.schema.json import JsonValue, NativeObject
+from llmcore.schema.native_json import int_or_none, objects_or_one, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
 

@@ -86,15 +86,8 @@ from llmcore.protocols.tools import freeform_tools
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
-    int_or_none,
-    json_or_text,
-    object_or_empty,
-    objects,
-    str_or_none,
-)
+from llmcore.schema.json import JsonValue, NativeObject, json_or_text
+from llmcore.schema.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import nothing_to_call, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import NativeObject, object_or_empty
+from llmcore.schema.json import NativeObject
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 

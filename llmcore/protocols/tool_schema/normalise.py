@@ -13,7 +13,8 @@ from llmcore.protocols.tool_schema.traverse import (
     types_of,
 )
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue, str_or_empty, texts, without
+from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.native_json import str_or_empty, texts
 
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "example", "examples", "nullable", "deprecated"}

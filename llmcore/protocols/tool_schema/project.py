@@ -29,7 +29,8 @@ from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, texts, without
+from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.native_json import texts
 
 # -- what may be at the root
 

@@ -10,7 +10,8 @@ from llmcore.protocols.tool_schema.normalise import is_constraint, joined, sente
 from llmcore.protocols.tool_schema.targets import SchemaRules
 from llmcore.protocols.tool_schema.traverse import MAX_DEPTH, Schema, map_value, types_of
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, JsonValue, texts, without
+from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.native_json import texts
 
 _LOOKS_AROUND = re.compile(r"\(\?(?!:|P<\w+>)|\\[bB1-9]|\(\?P=")
 """Look-around, inline flags, word boundaries and back references."""

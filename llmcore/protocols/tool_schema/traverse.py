@@ -9,7 +9,8 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, JsonValue, texts, without
+from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.native_json import texts
 
 Schema: TypeAlias = dict[str, JsonValue]
 

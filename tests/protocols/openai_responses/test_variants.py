@@ -10,7 +10,7 @@ import pytest
 from llmcore.protocols.openai_responses import stream
 from llmcore.schema.content import ContentPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInputDelta
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.response import LLMResponse
 from tests.support.wire.protocol import response
 from tests.support.wire.responses import (

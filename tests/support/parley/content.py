@@ -37,13 +37,8 @@ from llmcore.schema.events import (
     ToolInputStart,
 )
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import (
-    count_or_none,
-    json_or_text,
-    object_or_empty,
-    str_or_none,
-    text_or_json,
-)
+from llmcore.schema.json import json_or_text, text_or_json
+from llmcore.schema.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.usage import Usage
 from tests.support.parley.names import FINISH_REASONS, PROTOCOL_ID

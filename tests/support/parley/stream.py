@@ -10,7 +10,8 @@ from llmcore.protocols.response_parts import empty_response, stream_context, tru
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent
-from llmcore.schema.json import JsonValue, NativeObject, objects
+from llmcore.schema.json import JsonValue, NativeObject
+from llmcore.schema.native_json import objects
 from llmcore.schema.request import LLMRequest
 from tests.support.parley.content import (
     ParleyState,

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 
-from llmcore.schema.json import (
+from llmcore.schema.json import JsonValue
+from llmcore.schema.native_json import (
     LARGEST_COUNT,
-    JsonValue,
     count_or_none,
     float_or_none,
     index_or_none,
