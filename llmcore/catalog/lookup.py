@@ -45,7 +45,7 @@ def _known(model_id: str, provider: str | None) -> ModelInfo | None:
     return newest_of_family(model_id, provider) if number is None else model_at(number)
 
 
-def newest_of_family(name: str, provider: str | None = None) -> ModelInfo | None:
+def newest_of_family(name: str, provider: str | None) -> ModelInfo | None:
     """Return the newest model that a short name such as `sonnet` means; None for other names."""
     maker, pattern = FAMILIES.get(name.lower(), ("", ""))
     if PROVIDER_ALIASES.get(provider or "", provider) not in (None, maker):

@@ -43,7 +43,7 @@ def new_name() -> str:
 
 @asynccontextmanager
 async def open_conversation(
-    environ: Mapping[str, str], name: str | None, *, last: bool = False, log: bool = True
+    environ: Mapping[str, str], name: str | None, *, last: bool, log: bool
 ) -> AsyncIterator[Conversation]:
     """Open the conversation *name*, the last one, or else a new one.
 

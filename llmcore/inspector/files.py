@@ -164,7 +164,7 @@ def _of_socket(item: WebSocketInteraction) -> ReceivedResponse:
     )
 
 
-def of_stream(name: str, data: bytes, protocol: str | None = None) -> Document:
+def of_stream(name: str, data: bytes, protocol: str | None) -> Document:
     """Return the document of a recorded body, such as the SSE that curl printed."""
     streaming = not isinstance(_json(data), Mapping)
     media = "text/event-stream" if streaming else "application/json"

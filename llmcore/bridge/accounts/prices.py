@@ -64,7 +64,7 @@ class PriceList:
         return None if cost is None else nano(cost)
 
     def largest_cost(
-        self, target: UpstreamModel, tokens: tuple[int, int], at: float, tiers: Sequence[str] = ()
+        self, target: UpstreamModel, tokens: tuple[int, int], at: float, tiers: Sequence[str]
     ) -> int | None:
         """Return the most that so many *tokens* of input and output can cost; None if unknown.
 

@@ -167,9 +167,7 @@ class OwnSeries:
         metric = _Metric("Counter", self._prefix + name, description, (), _LockedCount)
         return self._added(metric).labels()
 
-    def gauge(
-        self, name: str, description: str, *labels: str, mode: Mode = "livesum"
-    ) -> Labelled[Sets]:
+    def gauge(self, name: str, description: str, *labels: str, mode: Mode) -> Labelled[Sets]:
         """Return a gauge with labels; a single process needs no *mode*."""
         return self._added(_Metric("Gauge", self._prefix + name, description, labels, _Level))
 

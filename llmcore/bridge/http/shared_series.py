@@ -49,9 +49,7 @@ class SharedSeries:
         """Return a counter without labels."""
         return Counter(self._prefix + name, description, registry=self._registry)
 
-    def gauge(
-        self, name: str, description: str, *labels: str, mode: Mode = "livesum"
-    ) -> Labelled[Sets]:
+    def gauge(self, name: str, description: str, *labels: str, mode: Mode) -> Labelled[Sets]:
         """Return a gauge with labels."""
         return Gauge(
             self._prefix + name,

@@ -85,9 +85,7 @@ def spend_rows(ledger: Ledger, since: float, until: float) -> Iterator[SpendRow]
         after = (page[-1].at, page[-1].id)
 
 
-def usage_report(
-    rows: Iterator[SpendRow], by: Sequence[str], zone: tzinfo = UTC
-) -> list[JsonObject]:
+def usage_report(rows: Iterator[SpendRow], by: Sequence[str], zone: tzinfo) -> list[JsonObject]:
     """Return the sums of *rows* for each combination of the fields *by*, in their order.
 
     Days and months are those of *zone*. Raises InvalidRequestError for a field that rows cannot be
@@ -145,7 +143,7 @@ _COLUMNS: Final = {
 """The sums that the table has room for."""
 
 
-def as_table(report: Sequence[JsonObject], by: Sequence[str], width: int | None = None) -> str:
+def as_table(report: Sequence[JsonObject], by: Sequence[str], width: int | None) -> str:
     """Return *report* as lines for people, of at most *width* characters where that is possible."""
     head = [*by, *_COLUMNS.values()]
     lines = [

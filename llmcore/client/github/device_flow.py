@@ -53,7 +53,7 @@ class DeviceCode:
 
 
 async def request_device_code(
-    transport: HttpTransport, *, github_url: str = GITHUB_URL, client_id: str = CLIENT_ID
+    transport: HttpTransport, *, github_url: str, client_id: str
 ) -> DeviceCode:
     """Request a code from GitHub. Raises NetworkError, or the error of an error response."""
     form = {"client_id": client_id, "scope": "read:user"}

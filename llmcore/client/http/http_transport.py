@@ -105,7 +105,7 @@ def _engine_note(name: str, proxied: bool) -> Diagnostic:
 class Engines:
     """The engines of one event loop, each made when a request needs it."""
 
-    def __init__(self, options: HttpOptions, socket: str | None = None) -> None:
+    def __init__(self, options: HttpOptions, socket: str | None) -> None:
         options.check_extras()
         self._options = options
         self._socket = socket

@@ -265,7 +265,7 @@ def check_sequence(stream: Iterable[StreamEvent], *, tolerant: bool = False) -> 
 class SequenceChecker:
     """Follows one stream, event by event."""
 
-    def __init__(self, *, tolerant: bool = False) -> None:
+    def __init__(self, *, tolerant: bool) -> None:
         self._tolerant = tolerant
         self._message: MessagesResponse | None = None
         self._open: dict[int, str] = {}
