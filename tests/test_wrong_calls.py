@@ -3,6 +3,7 @@
 import inspect
 import logging
 import sys
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +16,21 @@ from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.client.middleware.context import trimmed
+from llmcore.client.middleware.telemetry import Telemetry
+from llmcore.generation.batch import requests_in
 from llmcore.generation.retry import retry
+from llmcore.inspector.files import read_document
 from llmcore.mcp import HttpServer
+from llmcore.schema.codec import from_json
 from llmcore.schema.embeddings import EmbeddingResponse
 from llmcore.schema.errors import LLMError
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.tools import HostedTool
-from llmcore.testing import CassetteError, FakeModel, Player, call
+from llmcore.sessions.conversion import to_entries, to_messages
+from llmcore.sessions.memory_store import MemoryStore
+from llmcore.sessions.store import StoredEntry, utc_now
+from llmcore.testing import CassetteError, FakeModel, Player, call, load
 
 MODEL = "openai:gpt-5.2"
 
@@ -83,6 +91,16 @@ NAMES = {
     "HostedTool": HostedTool,
     "HttpServer": HttpServer,
     "trimmed": trimmed,
+    "from_json": from_json,
+    "Telemetry": Telemetry,
+    "Thread": threading.Thread,
+    "MEMORY": MemoryStore(),
+    "StoredEntry": StoredEntry,
+    "to_messages": to_messages,
+    "ENTRY": to_entries([Message.user("Hi")], run_id="trip", timestamp=utc_now())[0],
+    "load": load,
+    "requests_in": requests_in,
+    "read_document": read_document,
     "VECTORS": EmbeddingResponse(provider="openai", model="m", embeddings=((0.5,),)),
 }
 
@@ -306,6 +324,28 @@ WRONG = {
     "_generate('Hi', approvals=True)": "approvals must be a dict, such as",
     "_generate_many(['Hi'], concurrency='5')": "concurrency must be a whole number, not a str",
     "sync.embed_many(EMBEDDING, None)": r"embed_many\(\): texts must be a list of texts, not None",
+    "llmcore.list_models(models='abc')": r"list_models\(\): models must be a list, not a str",
+    # types
+    "from_json(5, {})": r"from_json\(\): the type comes first, such as Message; got an int",
+    "from_json({}, Message)": "got a dict",
+    "from_json(Message.user('Hi'), {})": "got a Message",
+    "from_json(Thread, {})": "the fields of Thread are unknown: give one of llmcore's, a dataclass",
+    "sync.generate_object(MODEL, 'Hi', schema=[int])": r"schema is a list: write list\[A\]",
+    "Telemetry(tracer_provider=5)": "needs a TracerProvider of OpenTelemetry, not an int",
+    "Telemetry(meter_provider=OpenAI)": "needs a MeterProvider .*, not the class OpenAI",
+    "Client(providers={5: OpenAI()})": "providers must be a dict by id",
+    "_generate('Hi', approvals={1: True})": "approvals decides about 1, which are not pending",
+    # what is stored
+    "MEMORY.append('trip', 5).send(None)": "entries is a list of MessageEntry values, not an int",
+    "MEMORY.append('trip', [Message.user('Hi')]).send(None)": r"write to_entries\(messages",
+    "to_messages([Message.user('Hi')])": "values, not a Message",
+    "to_messages([StoredEntry(1, ENTRY)])": r"write \[stored.entry for stored in ...\]",
+    "to_messages(ENTRY)": r"not a MessageEntry: write \[entry\]",
+    # paths that no file can have
+    "load('a\\0.json')": "holds no cassette: .*null",
+    "sync.Conversation.open('a\\0.db', 'trip')": "not a path of a file: embedded null",
+    "list(requests_in('a\\0'))": "cannot read a.: embedded null",
+    "read_document('a\\0.json')": "cannot read .*: embedded null",
     # ids of models
     **{
         f"{provider}.{method}('')": "the model's id is empty"

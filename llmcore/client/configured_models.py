@@ -68,7 +68,7 @@ class ConfiguredProviders:
         on_request: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({}),
     ) -> "ConfiguredProviders":
         """Return *providers* with a chosen *default*; ConfigurationError if it is none of them."""
-        if not isinstance(providers, Mapping):
+        if not isinstance(providers, Mapping) or not all(isinstance(id_, str) for id_ in providers):
             raise ConfigurationError(f"providers must be a dict by id: {_EXAMPLE}")
         wrong = next((name for name, source in providers.items() if not _is_source(source)), None)
         if wrong is not None:  # its value may be a key, which is not repeated

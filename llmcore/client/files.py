@@ -146,8 +146,8 @@ async def upload_of(
         name = filename or Path(source).name
         try:
             data = await anyio.Path(source).read_bytes()
-        except OSError as error:
-            message = f"cannot read {source}: {error.strerror or error}"
+        except (OSError, ValueError) as error:  # a zero byte in the path
+            message = f"cannot read {source}: {getattr(error, 'strerror', None) or error}"
             raise InvalidRequestError(message, cause=error) from error
     known = media_type or media_type_of(DocumentPart(data=data)) or _by_name(name)
     return FileUpload(data=data, filename=name, media_type=known, purpose=purpose)

@@ -264,8 +264,8 @@ def requests_in(file: str | Path) -> Iterator[tuple[str, LLMRequest]]:
             for number, line in enumerate(opened, 1):
                 if line.strip():
                     yield _request_in(line, f"line {number} of {path}")
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
+    except (OSError, ValueError) as error:  # a zero byte in the path
+        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         raise InvalidRequestError(message, cause=error) from error
 
 

@@ -194,7 +194,7 @@ class Run:
         unknown = set(approvals) - {call.id for call in calls}
         if unknown:
             raise InvalidRequestError(
-                f"approvals decides about {', '.join(sorted(unknown))}, "
+                f"approvals decides about {', '.join(sorted(map(str, unknown)))}, "
                 "which are not pending calls of the last assistant message"
             )
         _reject_pending(call for call in calls if call.id not in approvals)

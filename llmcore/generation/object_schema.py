@@ -23,6 +23,7 @@ from llmcore.generation.type_schema import converted, is_instance, schema_of
 from llmcore.protocols.tool_schema.traverse import look_up
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 from llmcore.schema.options import ResponseFormat
 
@@ -71,6 +72,10 @@ class ObjectSchema:
         if is_record(given):
             name = type(given).__name__
             raise InvalidRequestError(f"schema is a value of {name}: give the class, schema={name}")
+        if isinstance(given, list | tuple):
+            raise InvalidRequestError(
+                f"schema is {shown_kind(given)}: write list[A] for a list of A, A | B for either"
+            )
         if not isinstance(given, Mapping):
             return cls.of_type(given)
         schema = plain_object(given)

@@ -50,8 +50,8 @@ def read_document(path: str | Path, protocol: str | None = None) -> Document:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
+    except (OSError, ValueError) as error:  # a zero byte in the path
+        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         raise InvalidRequestError(message, cause=error) from error
     if len(data) > MAX_BYTES:
         raise InvalidRequestError(f"{path} has more than {MAX_BYTES} bytes")

@@ -24,7 +24,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from cattrs.strategies import configure_tagged_union
 
 from llmcore.schema import content, errors, events, tools
-from llmcore.schema.hints import Hinted
+from llmcore.schema.hints import Hinted, shown_kind
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -36,6 +36,7 @@ from llmcore.schema.json import (
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import RateLimitInfo
+from llmcore.tracebacks import wrong_call
 
 _T = TypeVar("_T")
 
@@ -54,8 +55,12 @@ def to_json(value: object, as_type: Any = None) -> JsonValue:
 def from_json(type_: type[_T], data: JsonValue) -> _T:
     """Return the value of *type_* that the JSON *data* represents.
 
-    Raises InvalidRequestError, naming the path of each fault.
+    Raises InvalidRequestError, naming the path of each fault, and TypeError for a *type_* that is
+    not a type, or one whose fields are not known.
     """
+    if not isinstance(type_, type) and type(type_).__module__ not in _TYPES_OF_TYPES:
+        shown = shown_kind(type_)
+        raise wrong_call(f"from_json(): the type comes first, such as Message; got {shown}")
     declared: Any = _union_of(type_) or type_
     if open_ := getattr(declared, "__parameters__", ()):  # a generic class without its arguments
         declared = declared[(Any,) * len(open_)]
@@ -65,12 +70,19 @@ def from_json(type_: type[_T], data: JsonValue) -> _T:
         name = _NAMES.get(type_) or type_.__name__
         message = f"not a valid {name}: {faults_of(error)}"
         raise errors.InvalidRequestError(message, cause=error) from error
+    except cattrs.StructureHandlerNotFoundError as error:
+        name = getattr(error.type_, "__name__", str(error.type_))
+        known = "give one of llmcore's, a dataclass, an attrs class or a TypedDict"
+        raise wrong_call(f"from_json(): the fields of {name} are unknown: {known}") from None
     if (type(type_) is type or isinstance(type_, Hinted)) and not isinstance(value, type_):
         raise errors.InvalidRequestError(
             f"not a valid {type_.__name__}: it is a {type(value).__name__} @ $"
         )
     return value
 
+
+_TYPES_OF_TYPES: Final = ("types", "typing", "typing_extensions")
+"""The modules of what annotations are made of, besides classes."""
 
 READING_ERRORS: Final = (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError)
 """The exceptions that a converter raises for invalid data."""

@@ -42,6 +42,7 @@ from llmcore.sessions.contract.entries import (
 )
 from llmcore.sessions.contract.errors import MalformedError
 from llmcore.sessions.part_layout import CallNames, Layout, lay_out, restore
+from llmcore.sessions.store import checked_entries
 
 _KEY = "llmcore"
 _ROLE_OF: dict[str, EntryRole] = {
@@ -92,9 +93,10 @@ def response_entries(
 def to_messages(entries: Iterable[MessageEntry]) -> tuple[Message, ...]:
     """Convert *entries* to messages; entries of other programs are read by their parts alone.
 
-    Raises MalformedError for a `meta.llmcore` that does not fit its entry.
+    Raises MalformedError for a `meta.llmcore` that does not fit its entry, InvalidRequestError for
+    what is not an entry.
     """
-    return tuple(map(_message, _groups(entries)))
+    return tuple(map(_message, _groups(checked_entries(entries))))
 
 
 # -- from messages

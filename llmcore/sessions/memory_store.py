@@ -18,6 +18,7 @@ from llmcore.sessions.store import (
     check_range,
     check_run_id,
     check_ttl,
+    checked_entries,
     conflict,
     texts_of,
 )
@@ -52,7 +53,7 @@ class MemoryStore(SessionStore):
         self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
     ) -> int:
         """Append *entries*, all or none; see `SessionStore.append`."""
-        entries = tuple(entries)
+        entries = checked_entries(entries)
         texts_of(run_id, entries)  # what other stores refuse is refused here too
         await anyio.lowlevel.checkpoint()
         with self._lock:

@@ -29,6 +29,7 @@ from llmcore.sessions.store import (
     check_range,
     check_run_id,
     check_ttl,
+    checked_entries,
     conflict,
     stored_entry,
     texts_of,
@@ -105,7 +106,7 @@ class SQLiteStore(SessionStore):
         self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
     ) -> int:
         """Append *entries*, all or none; see `SessionStore.append`."""
-        work = partial(self._write, run_id, tuple(entries), expected_seq)
+        work = partial(self._write, run_id, checked_entries(entries), expected_seq)
         return await anyio.to_thread.run_sync(work)
 
     async def read(

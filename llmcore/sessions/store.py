@@ -1,8 +1,8 @@
 """The interface of all stores of conversations, and the checks that they share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Protocol, Self, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias, cast
 
 import anyio
 from attrs import define
@@ -10,6 +10,7 @@ from attrs import define
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind
+from llmcore.schema.messages import Message
 from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.errors import ContractError, MalformedError, MixedRunError
@@ -118,14 +119,35 @@ def conflict(run_id: str, expected: int, actual: int) -> SeqConflictError:
     )
 
 
+def checked_entries(entries: Iterable[MessageEntry]) -> tuple[MessageEntry, ...]:
+    """Return *entries*; InvalidRequestError if they are anything but entries, such as messages."""
+    are_several = isinstance(entries, Iterable) and not isinstance(entries, _SINGLE)
+    given: tuple[object, ...] = tuple(entries) if are_several else (entries,)
+    wrong = [one for one in given if not isinstance(one, MessageEntry)]
+    if wrong or not are_several:
+        shown = shown_kind(wrong[0] if wrong else entries)
+        hint = _TO_WRITE.get(type(given[0]), "")
+        raise InvalidRequestError(f"entries is a list of MessageEntry values, not {shown}{hint}")
+    return cast("tuple[MessageEntry, ...]", given)
+
+
+_SINGLE: Final = (str, bytes, Mapping, type)
+_TO_WRITE: Final[Mapping[type, str]] = {
+    Message: ": write to_entries(messages, run_id=..., timestamp=...)",
+    StoredEntry: ": write [stored.entry for stored in ...]",
+    MessageEntry: ": write [entry]",
+}
+
+
 def texts_of(run_id: str, entries: Sequence[MessageEntry]) -> list[str]:
     """Return *entries* as the JSON texts that are stored.
 
-    Raises InvalidRequestError for an unusable id, MixedRunError for an entry of another run,
-    MalformedError for half a surrogate pair in what stores look for and compare.
+    Raises InvalidRequestError for an unusable id or what is not an entry, MixedRunError for an
+    entry of another run, MalformedError for half a surrogate pair in what stores look for and
+    compare.
     """
     check_run_id(run_id)
-    for entry in entries:
+    for entry in checked_entries(entries):
         if entry.run_id != run_id:
             message = f"an entry of run {entry.run_id!r} cannot be appended to {run_id!r}"
             raise MixedRunError(message, run_id=run_id)

@@ -164,7 +164,10 @@ def _make_private(path: Path) -> None:
     it only once its maker has closed it.
     """
     with _making.held(), suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except ValueError as error:  # a zero byte in the path, or half a surrogate pair
+            raise sqlite3.OperationalError(f"not a path of a file: {error}") from error
 
 
 def _to_wal(db: sqlite3.Connection, patience_s: float) -> None:

@@ -35,11 +35,12 @@ from llmcore.schema.content import (
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import missing_extra
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
+from llmcore.tracebacks import wrong_call
 from llmcore.version import VERSION
 
 if TYPE_CHECKING:
@@ -85,6 +86,14 @@ class Telemetry:
             from opentelemetry import metrics, trace
         except ImportError as error:
             raise missing_extra("OpenTelemetry", "otel", error) from error
+        for provider, kind, method in (
+            (tracer_provider, "TracerProvider", "get_tracer"),
+            (meter_provider, "MeterProvider", "get_meter"),
+        ):
+            is_one = not isinstance(provider, type) and hasattr(provider, method)
+            if provider is not None and not is_one:
+                shown = shown_kind(provider)
+                raise wrong_call(f"Telemetry() needs a {kind} of OpenTelemetry, not {shown}")
         self._tracer = trace.get_tracer("llmcore", VERSION, tracer_provider)
         self._meters = _Meters(metrics.get_meter("llmcore", VERSION, meter_provider))
         self.content = content
