@@ -288,7 +288,8 @@ _CODES: Final = {
     "reasoning-effort-changed": _Code(
         "The reasoning effort was changed to the nearest one that the model has.",
         "Models accept different efforts, or only a number of tokens.",
-        "Use an effort that the message names.",
+        "Use an effort that the message names, or, for a model that counts tokens, "
+        "`ReasoningOptions(budget_tokens=...)`.",
     ),
     "reasoning-not-off": _Code(
         "Reasoning was requested to be off, and the lowest effort was sent.",
@@ -388,6 +389,12 @@ _CODES: Final = {
         "`oneOf` became `anyOf`, which also accepts values of several branches.",
         "The target has no `oneOf`.",
         "Name the property that tells the branches apart in `discriminator`.",
+    ),
+    "schema-optional-as-null": _Code(
+        "A property of a schema that was optional was sent as a required one that may be null.",
+        "Strict mode requires every property: null stands for an absent one.",
+        "Nothing needs to be done with `generate_object`, which reads null as an absent property. "
+        "In other responses, read it so, or require the property.",
     ),
     "schema-recursion-cut": _Code(
         "A recursive schema was cut to an object of any shape.",

@@ -23,7 +23,7 @@ FOLDER: Final = ROOT / "docs" / "diagnostics"
 ACTIONS: Final = ("dropped", "changed", "added", "noted")
 NAMED: Final = {"left_out": "unsupported-content", "unsupported": "unsupported-parameter"}
 """Methods of `Diagnostics` for something dropped, and their codes."""
-_REPORTING: Final = re.compile(rf"\b({'|'.join((*ACTIONS, *NAMED, '_cut', 'Diagnostic'))})\(")
+_REPORTING: Final = re.compile(rf"\b({'|'.join((*ACTIONS, *NAMED, '_cut', 'Diagnostic'))})\b")
 _CONSTANT: Final = re.compile(r'^(_?[A-Z][A-Z0-9_]*)(?:: .+)? = "([a-z-]+)"$', re.MULTILINE)
 
 
@@ -50,13 +50,30 @@ def _reports_of(path: Path) -> Iterator[Report]:
     place = "/".join(place.split("/")[:2])
     text = path.read_text("utf-8")
     tree = ast.parse(text if _REPORTING.search(text) else "")  # parsing all takes seconds
+    chosen = _chosen_actions(tree)
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         action = _action(call)
         if action in NAMED:
             yield Report(NAMED[action], "dropped", place)
-        elif action is not None:
+            continue
+        named = chosen.get(call.func.id, ()) if isinstance(call.func, ast.Name) else ()
+        for one in named if action is None else (action,):
             for code in _codes(call, tree):
-                yield Report(code, action, place)
+                yield Report(code, one, place)
+
+
+def _chosen_actions(tree: ast.Module) -> dict[str, tuple[str, ...]]:
+    """Return the actions by names, as of `report = here.dropped if lossy else here.noted`."""
+    return {
+        made.targets[0].id: (made.value.body.attr, made.value.orelse.attr)
+        for made in ast.walk(tree)
+        if isinstance(made, ast.Assign)
+        and isinstance(made.targets[0], ast.Name)
+        and isinstance(made.value, ast.IfExp)
+        and isinstance(made.value.body, ast.Attribute)
+        and isinstance(made.value.orelse, ast.Attribute)
+        and {made.value.body.attr, made.value.orelse.attr} <= set(ACTIONS)
+    }
 
 
 def _action(call: ast.Call) -> str | None:
