@@ -113,7 +113,8 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
 
 
 _STATED: Final = (
-    "access_programs", "content_filters", "moderation", "prompt_cache_diagnostics", "tool_usage",
+    "access_programs", "content_filters", "image", "moderation", "prompt_cache_diagnostics",
+    "tool_usage",
 )  # fmt: skip
 """Facts that an upstream of the same API states beside its response."""
 _REMOVED: Final = "input_transformations"

@@ -53,20 +53,25 @@ def refuse_unsupported(body: Body) -> None:
 
 
 _TYPES: Final[Mapping[str, type]] = {
+    "access_programs": dict,
     "background": bool,
+    "context_management": list,
+    "image": dict,
     "max_tool_calls": int,
     "metadata": dict,
+    "multi_agent": dict,
     "previous_response_id": str,
     "safety_identifier": str,
     "service_tier": str,
     "truncation": str,
     "user": str,
 }
-"""The types of fields that are not read here and that every response repeats."""
+"""The types of fields that are not read here: those that every response repeats, and those of the
+upstream's API alone."""
 
 
 def check_types(body: Body) -> None:
-    """Raise FrontError for a field that a response could not repeat."""
+    """Raise FrontError for a field of another type, which a response could not repeat."""
     for name, kind in _TYPES.items():
         if name in body:
             read_field(body, name, kind)
@@ -119,16 +124,23 @@ def read_format(body: Body) -> ResponseFormat | None:
 
 _PASSED: Final[Mapping[str, frozenset[str]]] = {
     RESPONSES: frozenset(
-        {"max_tool_calls", "moderation", "safety_identifier", "truncation", "user"}
+        {"access_programs", "context_management", "image", "max_tool_calls", "moderation"}
+        | {"multi_agent", "safety_identifier", "truncation", "user"}
     ),
     CHAT: frozenset({"safety_identifier", "user"}),
 }
 """Parameters that an API takes by the same name."""
-_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {"truncation": ("disabled",)}
+_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {
+    "access_programs": ({},),
+    "context_management": ([],),
+    "image": ({}, {"context_compression": "auto"}),
+    "multi_agent": ({"enabled": False},),
+    "truncation": ("disabled",),
+}
 """Values equal to the default: omitting them loses nothing."""
 _OPTIONAL: Final = (
     "access_programs", "context_management", "image", "max_tool_calls", "moderation",
-    "safety_identifier", "truncation", "user",
+    "multi_agent", "safety_identifier", "truncation", "user",
 )  # fmt: skip
 _READ_FIELDS: Final = frozenset(
     {

@@ -113,10 +113,10 @@ def on_notification(state: ResponsesState, event: NativeObject, events: Events) 
 # -- the end
 
 _METADATA: Final = (
-    "access_programs", "service_tier", "conversation", "content_filters", "input_transformations",
-    "moderation", "prompt_cache_diagnostics", "tool_usage",
+    "access_programs", "service_tier", "conversation", "content_filters", "image",
+    "input_transformations", "moderation", "prompt_cache_diagnostics", "tool_usage",
 )  # fmt: skip
-"""Fields of a response that are neither content nor repeat the request."""
+"""Fields of a response that are neither content nor repeat the request: what was done for it."""
 
 
 def finish(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:

@@ -699,6 +699,7 @@ STATED: dict[str, Any] = {
     "moderation": {"input": FLAGGED, "output": FLAGGED},
     "prompt_cache_diagnostics": {"type": "cache_hit"},
     "access_programs": {"cyber": "standard"},
+    "image": {"context_compression": "enabled"},
 }
 """Facts beside a response, of https://developers.openai.com/api/reference/resources/responses."""
 

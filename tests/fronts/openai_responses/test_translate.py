@@ -185,6 +185,30 @@ def test_parameters_of_the_ai_sdk_are_sent_or_reported_by_upstream() -> None:
     assert chat.echo["metadata"] == {"a": "b"}
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "usual"),
+    [
+        ("access_programs", {"cyber": "daybreak_blue"}, {}),
+        ("context_management", [{"type": "compaction", "compact_threshold": 9000}], []),
+        ("image", {"context_compression": "disabled"}, {"context_compression": "auto"}),
+        ("multi_agent", {"enabled": True, "max_concurrent_subagents": 2}, {"enabled": False}),
+    ],
+)
+def test_what_only_the_api_has_is_sent_to_an_upstream_of_it_or_reported(
+    name: str, value: Any, usual: Any
+) -> None:
+    own = translated({"input": "x", name: value}, protocol_id="openai-responses")
+    other = translated({"input": "x", name: value}, protocol_id="anthropic-messages")
+    none = translated({"input": "x", name: usual}, protocol_id="anthropic-messages")
+
+    assert own.request.provider_options == {"openai": {name: value}}
+    assert (own.diagnostics, none.diagnostics) == ((), ())
+    assert other.request.provider_options == {}
+    assert [(note.code, note.path) for note in other.diagnostics] == [
+        ("unsupported-parameter", name)
+    ]
+
+
 def test_what_is_to_be_included_is_asked_of_an_upstream_of_the_api() -> None:
     wanted = ["web_search_call.action.sources", "reasoning.encrypted_content"]
     body = {"input": "x", "include": wanted}
@@ -765,6 +789,10 @@ def test_too_many_items_are_refused() -> None:
         ("service_tier", 1),
         ("truncation", {}),
         ("background", 0),
+        ("access_programs", "daybreak"),
+        ("context_management", {}),
+        ("image", "auto"),
+        ("multi_agent", True),
     ],
 )
 def test_a_field_of_another_type_is_refused(field: str, value: Any) -> None:
