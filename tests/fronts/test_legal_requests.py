@@ -99,7 +99,7 @@ UNDECLARED = {
     "anthropic-messages": r"body\.(temperature|top_k|top_p) is no field",  # gone from the types
     "gemini": r"(serviceTier|store): unknown",  # newer than the types
 }
-FUTURE = r"body\.(another|future_field) is no field"
+FUTURE = r"body\.((another|future_field) is no field|input: .*'future': )"
 
 
 @upstreams

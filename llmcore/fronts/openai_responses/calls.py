@@ -15,8 +15,9 @@ from typing import Any, Final
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_responses.content import read_output
 from llmcore.fronts.policy import RegisteredTool
-from llmcore.fronts.reading import marked_at_end, parsed_call, text_result
+from llmcore.fronts.reading import marked_at_end, parsed_call, report_unknown, text_result
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
+from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.calls import is_client_run
 from llmcore.protocols.openai_responses.names import (
@@ -25,6 +26,7 @@ from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     NAMED_CALLS,
     PROTOCOL_ID,
+    unread_fields,
 )
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ToolCallPart, ToolResultPart
@@ -205,7 +207,9 @@ def call_part(
     metadata = _own_metadata(item, kind, entry) if registry.native else {}
     if entry is None and namespace == name:  # a function that was loaded on its own
         namespace, entry = None, registry.of_client(name)
-    upstream = entry.upstream if entry else function_name(name, None if metadata else namespace)
+    own = object_or_empty(metadata.get(METADATA_KEY))
+    within = None if "namespace" in own else namespace
+    upstream = entry.upstream if entry else function_name(name, within)
     by_id = str_or_none(item.get("id")) if kind in ("local_shell", "tool_search") else None
     call_id = str_or_none(item.get("call_id")) or by_id or ""
     as_is = registry.native if entry is None else entry.native
@@ -240,6 +244,8 @@ def _own_metadata(
         native = {name: value for name, value in item.items() if name != "id"}
         return {METADATA_KEY: {"item": native}}
     fields = {name: item[name] for name in CALL_FIELDS if item.get(name)}
+    if unread := unread_fields(item):
+        fields[ITEM_FIELDS] = unread
     if entry is not None and entry.namespace is not None:
         fields.pop("namespace", None)
     return {METADATA_KEY: fields} if fields else {}
@@ -338,7 +344,13 @@ def result_part(
     call_id, name = (call.id, call.name) if call else (call_id, None)
     whole_tools = {"tools": objects(item.get("tools"))}
     content = whole_tools if native and is_search else _content(item, protocol_id, diagnostics)
-    if isinstance(content, str) and kind == "function" and not failed and not checks:
+    own: dict[str, Any] = {"acknowledged_safety_checks": checks} if checks else {}
+    unread = unread_fields(item)
+    if protocol_id == PROTOCOL_ID:
+        own |= {ITEM_FIELDS: unread} if unread else {}
+    else:
+        report_unknown(unread, _OF_CALLS, diagnostics)
+    if isinstance(content, str) and kind == "function" and not failed and not own:
         return text_result(call_id, content, name)
     part = ToolResultPart(
         call_id,
@@ -346,9 +358,13 @@ def result_part(
         name=name,
         is_error=failed,
         kind=kind,
-        provider_metadata={METADATA_KEY: {"acknowledged_safety_checks": checks}} if checks else {},
+        provider_metadata={METADATA_KEY: own} if own else {},
     )
     return marked_at_end(part)
+
+
+_OF_CALLS: Final = frozenset({"name", "namespace"})
+"""Fields of an output that its call has, too."""
 
 
 def approval_result(

@@ -19,8 +19,9 @@ from attrs import evolve
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import decoded, read_field, remote, report_unknown, text_part, with_mark
+from llmcore.protocols.history import PART_FIELDS
 from llmcore.protocols.media import is_text_type, media_type_of
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, unread_fields
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -34,7 +35,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonValue, present
+from llmcore.schema.json import JsonValue, present, without
 from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
 # -- reading
@@ -74,6 +75,11 @@ def read_content(
     )
 
 
+def report_unread(native: Mapping[str, Any], diagnostics: Diagnostics) -> None:
+    """Report the fields of an item that are not read, where they do not go back with it."""
+    report_unknown(unread_fields(native), frozenset(), diagnostics)
+
+
 def read_output(
     output: object, protocol_id: str | None, diagnostics: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
@@ -107,7 +113,11 @@ def _read_whole(native: object, protocol_id: str | None, diagnostics: Diagnostic
             METADATA_KEY, fields, provider_metadata={METADATA_KEY: {"part": "content"}}
         )
     part = read_part(native, diagnostics)
-    report_unknown(fields, _FIELDS, diagnostics)
+    unread = {} if _FIELDS.issuperset(fields) else present(without(fields, *_FIELDS))
+    if unread and protocol_id == PROTOCOL_ID:
+        part = evolve(part, provider_metadata={METADATA_KEY: {PART_FIELDS: unread}})
+    else:
+        report_unknown(unread, frozenset(), diagnostics)
     if isinstance(part, DocumentPart):
         part = _shown_file(part, fields, protocol_id, diagnostics)
     return with_mark(part, fields, protocol_id, diagnostics)
@@ -127,7 +137,10 @@ def _shown_file(
         is_text = "file_data" in native and is_text_type(media_type_of(part) or "")
         form = "input_file" if is_text else None
         shown = present({"part": form, "detail": detail})
-        return evolve(part, provider_metadata={METADATA_KEY: shown}) if shown else part
+        if not shown:
+            return part
+        own = {**object_or_empty(part.provider_metadata.get(METADATA_KEY)), **shown}
+        return evolve(part, provider_metadata={METADATA_KEY: own})
     if detail is not None:
         diagnostics.at("detail").unsupported("the upstream takes no detail of a file")
     return part

@@ -31,7 +31,8 @@ from llmcore.fronts.openai_responses.content import (
     refusal_part,
 )
 from llmcore.fronts.openai_responses.events import EventWriter
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
+from llmcore.protocols.openai_responses.names import AGENT, MESSAGE_FIELDS, METADATA_KEY
 from llmcore.schema.content import ContentPart
 from llmcore.schema.events import (
     File,
@@ -52,6 +53,15 @@ from llmcore.schema.native_json import object_or_empty, str_or_none
 Item = dict[str, Any]
 
 
+def shown_fields(metadata: Mapping[str, Any], names: Iterable[str]) -> Item:
+    """Return the fields of an upstream's item that its client sees besides its content.
+
+    They are *names*, and those that the protocol does not read. *metadata* is the upstream's.
+    """
+    shown = {name: metadata[name] for name in names if metadata.get(name) is not None}
+    return {**shown, **object_or_empty(metadata[ITEM_FIELDS])} if ITEM_FIELDS in metadata else shown
+
+
 class OpenItem(Protocol):
     """The interface of all items."""
 
@@ -70,13 +80,13 @@ class MessageItem:
         self._content: list[Item] = []
         self._refusal: bool | None = None
         self._index = metadata.get("index")
-        self._phase = str_or_none(metadata.get("phase"))
+        self._own = shown_fields(metadata, MESSAGE_FIELDS)
         writer.item_added(self._item("in_progress"))
 
     def _item(self, status: str) -> Item:
         item: Item = {"id": self._id, "type": "message", "status": status, "role": "assistant"}
         item["content"] = list(self._content)
-        return {**item, "phase": self._phase} if self._phase else item
+        return {**item, **self._own} if self._own else item
 
     def _place(self) -> dict[str, Any]:
         return {
@@ -110,13 +120,13 @@ class MessageItem:
 
     def end(self, event: TextEnd) -> None:
         """End the open part."""
+        metadata = object_or_empty(event.provider_metadata.get(METADATA_KEY))
         part = self._refused(event) if self._refusal else self._output_text(event)
+        part |= object_or_empty(metadata.get(PART_FIELDS))
         self._writer.write("response.content_part.done", **self._place(), part=part)
         self._content.append(part)
         self._refusal = None
-        self._phase = self._phase or str_or_none(
-            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
-        )
+        self._own |= shown_fields(metadata, MESSAGE_FIELDS)
         record = self._writer.record
         seen = read_part(part, self._writer.diagnostics) if record.compares else None
         record.show(record.part_of(event), seen)
@@ -172,13 +182,17 @@ _IN_CONTENT: Final = _ReasoningForm("content", "reasoning_text", "reasoning_text
 class ReasoningItem:
     """A reasoning item: consecutive segments of thinking, with the sealed state."""
 
-    def __init__(self, writer: EventWriter, *, in_summary: bool, show_state: bool) -> None:
+    def __init__(
+        self, writer: EventWriter, agent: object, *, in_summary: bool, show_state: bool
+    ) -> None:
+        """Begin an item; *agent* is the one that reasons, where there are several."""
         self._id = writer.new_id("rs")
         self._writer = writer
         self._show_state = show_state
         self._done_parts: Final[Mapping[str, list[Item]]] = {"summary": [], "content": []}
         self.open = False
         """Whether a segment has text and is still open."""
+        self._own: Item = {} if agent is None else {AGENT: agent}
         self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
         writer.item_added(self._item("in_progress"))
 
@@ -187,7 +201,8 @@ class ReasoningItem:
             name: list(parts) for name, parts in self._done_parts.items() if parts
         }
         shown.setdefault("summary", [])
-        return {"id": self._id, "type": "reasoning", "status": status, **shown, **(state or {})}
+        item = {"id": self._id, "type": "reasoning", "status": status, **self._own}
+        return {**item, **shown, **(state or {})}
 
     def _place(self) -> dict[str, Any]:
         return {
@@ -205,6 +220,10 @@ class ReasoningItem:
     def place(self, *, in_summary: bool) -> None:
         """Select the list that the following segments are shown in: the summary, or the content."""
         self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
+
+    def is_of(self, agent: object) -> bool:
+        """Return whether *agent* reasons in it; None where there is one agent."""
+        return self._own.get(AGENT) == agent
 
     def begin(self) -> None:
         """Begin a part, unless one is open."""
@@ -227,6 +246,8 @@ class ReasoningItem:
             self._writer.write(f"response.{self._form.text}.done", **self._place(), text=event.text)
             self._done_parts[self._form.list].append(self._part("done", event.text))
         self.open = False
+        metadata = object_or_empty(event.provider_metadata.get(METADATA_KEY))
+        self._own |= shown_fields(metadata, ())
         self._writer.record.show(self._writer.record.part_of(event))
 
     def close(self, status: str) -> None:

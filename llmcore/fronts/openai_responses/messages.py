@@ -30,7 +30,7 @@ from llmcore.fronts.openai_responses.calls import (
 )
 from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_summary
-from llmcore.fronts.openai_responses.content import read_content
+from llmcore.fronts.openai_responses.content import read_content, report_unread
 from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import (
     SEALED,
@@ -49,14 +49,21 @@ from llmcore.fronts.reading import (
 from llmcore.fronts.sealer import PREFIX
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
+from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import (
+    MESSAGE_FIELDS,
+    METADATA_KEY,
+    PROTOCOL_ID,
+    unread_fields,
+)
 from llmcore.schema.content import (
     ContentPart,
     DocumentPart,
     ImagePart,
     ProviderPart,
     ReasoningPart,
+    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -128,7 +135,6 @@ _ROLES: Final[Mapping[object, Role]] = {
     "system": "system",
     "developer": "developer",
 }
-_OF_MESSAGES: Final = frozenset({"content", "id", "phase", "role", "status", "type"})
 _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
 """Items that configure the request and are not part of the conversation."""
 _NAMED: Final = frozenset({"function_call", "custom_tool_call"})
@@ -308,18 +314,21 @@ class InputReader:
         role = item.get("role")
         here, protocol_id = self._diagnostics.at(path), self._upstream.protocol_id
         content = read_content(item.get("content"), here.at("content"), protocol_id=protocol_id)
-        report_unknown(item, _OF_MESSAGES, here)
+        own = _own_fields(item, here, native=self._native)
         for number, part in enumerate(content):
             self._check_file(part, f"{path}.content[{number}]")
         if role == "assistant":
-            phase = str_or_none(item.get("phase")) if self._native else None
-            parts = [_with_phase(part, phase) for part in content]
+            parts = [_with_fields(part, own) for part in content]
             self._begun |= set(map(id, parts[:1]))
             for part in parts:
                 self._run.add(part)
         elif isinstance(role, str) and role in _ROLES:
             self._end_run()
-            self._messages.append(checked_message(_ROLES[role], content))
+            message = checked_message(_ROLES[role], content)
+            if ITEM_FIELDS in own:
+                kept = {METADATA_KEY: {ITEM_FIELDS: own[ITEM_FIELDS]}}
+                message = evolve(message, provider_metadata=kept)
+            self._messages.append(message)
         else:
             words = "user, assistant, system or developer"
             raise invalid(f"{path}: the role {role!r} is not {words}.", f"{path}.role")
@@ -335,6 +344,7 @@ class InputReader:
             return
         if sealed is not None and self._run.add_state(sealed, f"{path}.{SEALED}"):
             return
+        report_unread(item, self._diagnostics.at(path))
         # what is shown of thinking goes back as thinking, never as text
         for part in (*objects(item.get("content")), *objects(item.get("summary"))):
             if text := str_or_none(part.get("text")):
@@ -344,6 +354,8 @@ class InputReader:
         if not call.id:
             raise invalid(f"{path}: a call needs a call_id.", f"{path}.call_id")
         plain = item.get("type") in _NAMED
+        if not self._registry.native:
+            report_unread(item, self._diagnostics.at(path))
         self._run.add(call if plain else EchoedHostedItem(native=item, path=path, call=call))
         self._calls[call.id] = call
         if (item_id := str_or_none(item.get("id"))) is not None:
@@ -470,7 +482,19 @@ def _input(native: Item) -> Any:
     return {name: native[name] for name in ("code", "queries") if native.get(name) is not None}
 
 
-def _with_phase(part: ContentPart, phase: str | None) -> ContentPart:
-    if phase is None or not isinstance(part, TextPart):
+def _own_fields(item: Item, here: Diagnostics, *, native: bool) -> dict[str, Any]:
+    """Return the fields of a message for its own API; for others, unknown ones are reported."""
+    if not native:
+        report_unread(item, here)
+        return {}
+    own = {name: item[name] for name in MESSAGE_FIELDS if item.get(name) is not None}
+    unread = unread_fields(item)
+    return {**own, ITEM_FIELDS: unread} if unread else own
+
+
+def _with_fields(part: ContentPart, fields: Mapping[str, Any]) -> ContentPart:
+    """Return a text or a refusal with *fields* of its message."""
+    if not fields or not isinstance(part, TextPart | RefusalPart):
         return part
-    return evolve(part, provider_metadata={METADATA_KEY: {"phase": phase}})
+    own = {**object_or_empty(part.provider_metadata.get(METADATA_KEY)), **fields}
+    return evolve(part, provider_metadata={METADATA_KEY: own})

@@ -22,7 +22,7 @@ from llmcore.fronts.openai_responses.items import (
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.output import OutputWriter
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import AGENT, METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.events import (
     File,
     Finish,
@@ -112,12 +112,12 @@ class ResponsesOutput(OutputWriter):
         if item is not None:
             item.close(status)
 
-    def _reasoning(self) -> ReasoningItem:
+    def _reasoning(self, agent: object = None) -> ReasoningItem:
         if isinstance(self.item, ReasoningItem):
             return self.item
         self.close_item()
         item = self.item = ReasoningItem(
-            self.writer, in_summary=self._in_summary, show_state=self._show_state
+            self.writer, agent, in_summary=self._in_summary, show_state=self._show_state
         )
         return item
 
@@ -152,10 +152,11 @@ class ResponsesOutput(OutputWriter):
     # -- reasoning
 
     def _on_reasoning_start(self, event: ReasoningStart) -> None:
-        part_type = str_or_none(
-            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part")
-        )
-        item = self._reasoning()
+        native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
+        part_type, agent = str_or_none(native.get("part")), native.get(AGENT)
+        if isinstance(self.item, ReasoningItem) and not self.item.is_of(agent):
+            self.close_item()
+        item = self._reasoning(agent)
         if self._policy.reasoning_text == "auto" and part_type is not None:
             item.place(in_summary=part_type == "summary_text")
         else:

@@ -4,6 +4,7 @@ Source: https://developers.openai.com/api/reference/resources/responses/streamin
 November 2026.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from llmcore.fronts.freeform_input import FreeformInput
@@ -16,6 +17,7 @@ from llmcore.fronts.openai_responses.items import (
     hosted_type,
     native_item,
     show_native,
+    shown_fields,
 )
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
@@ -48,11 +50,16 @@ class CallItem:
         self._event = ""
         self._id = ""
         native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
-        self._own: Item = {name: native[name] for name in CALL_FIELDS if name in native}
-        if not registry.native:
-            self._own.pop("namespace", None)
+        self._own = self._fields_of(native)
         if "type" not in native:
             self._begin()
+
+    def _fields_of(self, metadata: Mapping[str, Any]) -> Item:
+        """Return the fields of the upstream's call besides its name and input."""
+        fields = shown_fields(metadata, CALL_FIELDS)
+        if not self._registry.native:
+            fields.pop("namespace", None)
+        return fields
 
     def _begin(self) -> None:
         kind = self._entry.kind if self._entry else "function"
@@ -100,6 +107,7 @@ class CallItem:
         if native:
             show_native(native, self._writer.record.part_of(event), self._writer)
             return
+        self._own |= self._fields_of(object_or_empty(event.provider_metadata.get(METADATA_KEY)))
         if not self._id:  # it began as an item of the upstream's, which did not come
             self._begin()
             made = self.delta(ToolInputDelta(event.id, text))

@@ -30,6 +30,8 @@ in order).
 """
 
 from llmcore.protocols.history.clean import (
+    ITEM_FIELDS,
+    PART_FIELDS,
     HistoryPolicy,
     LoweringTarget,
     model_family,
@@ -38,6 +40,8 @@ from llmcore.protocols.history.clean import (
 from llmcore.protocols.history.repair import Repaired, is_question, repair
 
 __all__ = [
+    "ITEM_FIELDS",
+    "PART_FIELDS",
     "HistoryPolicy",
     "LoweringTarget",
     "Repaired",

@@ -25,7 +25,14 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import without
 from llmcore.schema.messages import Message, Origin, Role
+from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.request import LLMRequest
+
+ITEM_FIELDS: Final = "item_fields"
+"""Where `provider_metadata[key]` has the fields of the native item that its protocol does not read,
+such as those that the provider has added since: they go back with the item, to it alone."""
+PART_FIELDS: Final = "part_fields"
+"""Where it has those of a part of the item."""
 
 # -- the rules of a target
 
@@ -186,6 +193,9 @@ def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diag
             if type(part) is not TextPart:
                 _check_owner(part, place, policy)
     draft = Draft(message, index, message.role, parts)
+    for place, part in parts:
+        _report_foreign_fields(part, policy, diagnostics.at(path_of(place)))
+    _report_foreign_fields(message, policy, diagnostics.at(draft.path))
     if message.role == "assistant":
         _clean_response(draft, policy, diagnostics)
     if policy.empty_text != "keep" and not (policy.empty_user_text and _is_empty_turn(draft)):
@@ -201,7 +211,7 @@ def is_plain(message: Message, policy: HistoryPolicy) -> bool:
     Its parts are texts, calls of the caller's tools and their results, without data of the target.
     """
     key = policy.metadata_key
-    if key in message.provider_metadata:
+    if message.provider_metadata and not _is_silent(message, key):
         return False
     for part in message.content:
         if type(part) is TextPart:
@@ -212,9 +222,28 @@ def is_plain(message: Message, policy: HistoryPolicy) -> bool:
             plain = type(part.content) is str and not part.provider_executed
         else:
             plain = isinstance(part, ToolCallPart) and not part.provider_executed
-        if not plain or key in part.provider_metadata:
+        if not plain or (part.provider_metadata and not _is_silent(part, key)):
             return False
     return bool(message.content)
+
+
+def _is_silent(holder: ContentPart | Message, key: str) -> bool:
+    """Return whether *holder* has no data of *key*'s own, and none of others to be reported."""
+    metadata = holder.provider_metadata
+    return key not in metadata and not any(
+        ITEM_FIELDS in data or PART_FIELDS in data for data in metadata.values()
+    )
+
+
+def _report_foreign_fields(
+    holder: ContentPart | Message, policy: HistoryPolicy, diagnostics: Diagnostics
+) -> None:
+    """Report fields of another provider's item whose meaning is not known."""
+    for key, data in holder.provider_metadata.items():
+        names = [*object_or_empty(data.get(ITEM_FIELDS)), *object_or_empty(data.get(PART_FIELDS))]
+        if names and key != policy.metadata_key:
+            why = f"{', '.join(names)} of {key} mean nothing to {policy.protocol}"
+            diagnostics.dropped("opaque-data-dropped", why)
 
 
 def _is_kept_file(entry: Placed, policy: HistoryPolicy, diagnostics: Diagnostics) -> bool:

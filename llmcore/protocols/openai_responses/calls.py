@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.media import decode_leniently
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
@@ -44,6 +45,7 @@ from llmcore.protocols.openai_responses.names import (
     OUTPUT_TOOLS,
     PAGES_OF_ITEMS,
     X_SEARCH_IDS,
+    unread_fields,
 )
 from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
 from llmcore.protocols.response_parts import Events
@@ -157,7 +159,9 @@ def _begins_with(native: NativeObject) -> ProviderMetadata:
 
 
 def _call_fields(native: NativeObject) -> NativeObject:
-    return {name: native[name] for name in CALL_FIELDS if native.get(name)}
+    fields = {name: native[name] for name in CALL_FIELDS if native.get(name)}
+    unread = unread_fields(native)
+    return {**fields, ITEM_FIELDS: unread} if unread else fields
 
 
 def _call_id(state: ResponsesState, item: Item) -> str:

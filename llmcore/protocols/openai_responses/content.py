@@ -21,14 +21,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
 from llmcore.protocols.media import decode_leniently, decode_pieces
 from llmcore.protocols.openai_responses.matching import match_inside, match_or_begin
 from llmcore.protocols.openai_responses.names import (
+    AGENT,
     MESSAGE_FIELDS,
     METADATA_KEY,
     PART_TYPES,
     REASONING_FIELDS,
     TEXT_EVENTS,
+    unread_fields,
 )
 from llmcore.protocols.openai_responses.state import (
     Item,
@@ -85,6 +88,8 @@ def _of_message(item: Item) -> ProviderMetadata:
     """Return the metadata that replaying a text of the message *item* needs."""
     native, metadata = item.native, item.metadata
     given = {name: native[name] for name in MESSAGE_FIELDS if native.get(name) is not None}
+    if unread := unread_fields(native):
+        given[ITEM_FIELDS] = unread
     return {METADATA_KEY: {**metadata, **given} if given else metadata}
 
 
@@ -135,7 +140,7 @@ def _with_begun(
             if not item.parts[whole].ended:
                 item = _end_thought(item, whole, events)
         item = replace(item, whole_thoughts=None)
-        events.append(ReasoningStart(segment, provider_metadata={METADATA_KEY: {"part": type_}}))
+        events.append(_thought_start(item, segment, {"part": type_}))
     text = None if native is None else str_or_none(native.get(facts.text))
     if native is not None and text:
         events.append(_delta(type_, segment, text, read_logprobs(native.get("logprobs"))))
@@ -266,13 +271,18 @@ def _settle_text(
     text = str_or_none(native.get(PART_TYPES[key[0]].text)) or part.text
     logprobs = read_logprobs(native.get("logprobs")) or part.logprobs
     part = replace(part, text=text, citations=citations, logprobs=logprobs)
-    return state, _with_end(item, key, part, events)
+    return state, _with_end(item, key, part, events, unread_fields(native))
 
 
-def _with_end(item: Item, key: PartKey, part: Part, events: Events) -> Item:
+def _with_end(
+    item: Item, key: PartKey, part: Part, events: Events, unread: NativeObject | None = None
+) -> Item:
     """Return *item* with *part* ended; emits its end, unless it was ended before."""
     if part.ended:
         return item
+    metadata = _of_message(item)
+    if unread:
+        metadata = {METADATA_KEY: {**metadata[METADATA_KEY], PART_FIELDS: unread}}
     events.append(
         TextEnd(
             part.segment,
@@ -280,7 +290,7 @@ def _with_end(item: Item, key: PartKey, part: Part, events: Events) -> Item:
             citations=tuple(to_list(part.citations)),
             logprobs=part.logprobs,
             refusal=key[0] == "refusal",
-            provider_metadata=_of_message(item),
+            provider_metadata=metadata,
         )
     )
     return part_in(item, key, replace(part, ended=True))
@@ -312,7 +322,8 @@ def settle_reasoning(state: ResponsesState, item: Item, events: Events) -> Respo
     open_parts = [key for key, part in item.parts.items() if not part.ended]
     if not open_parts:
         segment = f"reasoning_{item.position}"
-        events += (ReasoningStart(segment), _thought(item, segment, "", {}, last=True))
+        start = _thought_start(item, segment, {})
+        events += (start, _thought(item, segment, "", {}, last=True))
     for key in open_parts:
         item = _end_thought(item, key, events, last=key == open_parts[-1])
     return with_item(state, replace(item, done=True))
@@ -323,6 +334,13 @@ def _end_thought(item: Item, key: PartKey, events: Events, *, last: bool = False
     events.append(_thought(item, part.segment, part.text, {"part": key[0]}, last=last))
     parts = with_entry(item.parts, key, replace(part, ended=True))
     return replace(item, parts=parts)
+
+
+def _thought_start(item: Item, segment: str, metadata: NativeObject) -> ReasoningStart:
+    """Return the start of a part of reasoning, with the agent that reasons if there are several."""
+    if (agent := item.native.get(AGENT)) is not None:
+        metadata = {**metadata, AGENT: agent}
+    return ReasoningStart(segment, provider_metadata={METADATA_KEY: metadata} if metadata else {})
 
 
 def _thought(
@@ -338,6 +356,8 @@ def _thought(
         return ReasoningEnd(segment, text, provider_metadata={METADATA_KEY: metadata})
     native = item.native
     metadata |= {name: native[name] for name in REASONING_FIELDS if native.get(name) is not None}
+    if unread := unread_fields(native):
+        metadata[ITEM_FIELDS] = unread
     return ReasoningEnd(
         segment,
         text,

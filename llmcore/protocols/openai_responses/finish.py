@@ -27,6 +27,7 @@ from llmcore.protocols.openai_responses.names import (
     PART_TYPES,
     PROTOCOL_ID,
     USAGE_FIELDS,
+    unread_fields,
 )
 from llmcore.protocols.openai_responses.state import (
     Item,
@@ -308,6 +309,8 @@ def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | N
         return None
     text, id_ = part.get("text"), str_or_none(item.get("id"))
     if part.get("type") != "output_text" or type(text) is not str or not (text and id_):
+        return None
+    if unread_fields(part):
         return None
     metadata: ProviderMetadata = {METADATA_KEY: {"id": id_, "index": 0}}
     return text_response(skim(document, request), "text_0_0", text, metadata)

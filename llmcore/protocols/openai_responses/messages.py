@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from llmcore.protocols.caching import mark_breakpoint
-from llmcore.protocols.history import HistoryPolicy, LoweringTarget, native_provider_ids, repair
+from llmcore.protocols.history import (
+    ITEM_FIELDS,
+    HistoryPolicy,
+    LoweringTarget,
+    native_provider_ids,
+    repair,
+)
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
@@ -141,7 +147,12 @@ def _lower_input_message(
         items += _message(role, content)
         items.append(item)
         content = []
-    return [*items, *_message(role, content)]
+    items += _message(role, content)
+    metadata = message.provider_metadata.get(METADATA_KEY)
+    unread = object_or_empty(metadata.get(ITEM_FIELDS)) if metadata else {}
+    if unread:
+        return [{**item, **unread} if item["type"] == "message" else item for item in items]
+    return items
 
 
 def _lower_item(

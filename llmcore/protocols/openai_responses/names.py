@@ -7,12 +7,12 @@ https://developers.openai.com/api/reference/resources/responses, read November 2
 
 import re
 from collections.abc import Mapping
-from typing import Final, Required, TypedDict
+from typing import Any, Final, Required, TypedDict
 
 from llmcore.protocols.tools import OPENAI_TOOL_NAMES, CallIdRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, NativeObject
 from llmcore.schema.tools import HostedToolKind
 
 PROTOCOL_ID: Final = "openai-responses"
@@ -221,6 +221,40 @@ CALL_FIELDS: Final = ("namespace", "caller", "async", AGENT, *sorted(OPAQUE_CALL
 """Fields of a function call that go back with it besides its name, id and arguments."""
 OUTPUT_ONLY_FIELDS: Final = frozenset({"created_by"})
 """Fields of items that requests do not take."""
+_OF_OUTPUTS: Final = frozenset(
+    {"acknowledged_safety_checks", "approval_request_id", "approve", "call_id", "caller"}
+    | {"execution", "id", "max_output_length", "output", "reason", "status", "tools", "type"}
+)
+_READ_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "message": frozenset({"content", "id", "role", "status", "type", *MESSAGE_FIELDS}),
+    "reasoning": frozenset(
+        {"content", "encrypted_content", "id", "signature", "status", "summary", "type"}
+    ).union(REASONING_FIELDS),
+    "function_call": frozenset(
+        {"arguments", "call_id", "id", "name", "status", "type", *CALL_FIELDS}
+    ),
+    "custom_tool_call": frozenset(
+        {"call_id", "id", "input", "name", "status", "type", *CALL_FIELDS}
+    ),
+    "mcp_approval_response": _OF_OUTPUTS,
+    "output_text": frozenset({"annotations", "logprobs", "text", "type"}),
+    "text": frozenset({"annotations", "logprobs", "text", "type"}),
+    "refusal": frozenset({"refusal", "type"}),
+}
+"""The fields that are read of items and of parts, by type; other items are kept whole."""
+
+
+def unread_fields(native: Mapping[str, Any]) -> NativeObject:
+    """Return the fields of an item or of a part that are not read, as those of the future.
+
+    They go back with it to the server that sent it, which may need them.
+    """
+    type_ = native.get("type")
+    known = _OF_OUTPUTS if str(type_).endswith("_output") else _READ_FIELDS.get(str(type_))
+    if known is None or known.issuperset(native):  # nearly always
+        return {}
+    return {k: value for k, value in native.items() if k not in known and value is not None}
+
 
 OUTPUT_ONLY_ITEMS: Final = frozenset(
     {"search_results", "fetch_url_results", "skill_loaded", "advisor_result", "sandbox_results"}

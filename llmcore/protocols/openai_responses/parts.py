@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols import media
+from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
 from llmcore.protocols.lowering import (
     document_text,
     file_name,
@@ -45,6 +46,16 @@ def lower_part(
 
     A part that the server does not take is replaced by a short text, with a Diagnostic.
     """
+    natives = _lower_part(part, keys, diagnostics)
+    metadata = part.provider_metadata.get(METADATA_KEY)
+    if metadata and PART_FIELDS in metadata:
+        natives[-1] |= object_or_empty(metadata[PART_FIELDS])
+    return natives
+
+
+def _lower_part(
+    part: ContentPart, keys: frozenset[str], diagnostics: Diagnostics
+) -> list[NativeObject]:
     match part:
         case TextPart(text=text):
             return [_text(text)]
@@ -130,11 +141,14 @@ def lower_result(
     kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
     form = _FORMS.get(str_or_empty(kind))
     if form is not None:
-        return _with_caller(form(part, call or {}, diagnostics), call)
-    words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"
-    native: NativeObject = {"type": words, "call_id": part.tool_call_id}
-    native["output"] = _lower_output(part, keys, diagnostics)
-    return _with_caller(native, call)
+        native = form(part, call or {}, diagnostics)
+    else:
+        words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"
+        output = _lower_output(part, keys, diagnostics)
+        native = {"type": words, "call_id": part.tool_call_id, "output": output}
+    metadata = part.provider_metadata.get(METADATA_KEY)
+    unread = object_or_empty(metadata.get(ITEM_FIELDS)) if metadata else {}
+    return _with_caller({**native, **unread} if unread else native, call)
 
 
 def _with_caller(native: NativeObject, call: NativeObject | None) -> NativeObject:

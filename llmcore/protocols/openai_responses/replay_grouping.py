@@ -26,6 +26,7 @@ from typing import Final, Literal, TypeAlias
 from attrs import define, field
 
 from llmcore.protocols import media
+from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
 from llmcore.protocols.lowering import native_citations
 from llmcore.protocols.openai_responses.names import (
     AGENT,
@@ -36,6 +37,7 @@ from llmcore.protocols.openai_responses.names import (
     OPAQUE_CALL_FIELDS,
     OUTPUT_ONLY_FIELDS,
     REASONING_FIELDS,
+    unread_fields,
 )
 from llmcore.schema.content import (
     ContentPart,
@@ -96,6 +98,8 @@ class _Item:
     """The item; one that was not native has no id yet."""
     content: list[NativeObject] = field(factory=list)
     """The content of a message."""
+    unread: NativeObject = field(factory=dict)
+    """Fields of the item that the protocol does not read."""
 
     @property
     def key(self) -> tuple[str, int | None, str | None]:
@@ -121,7 +125,11 @@ def lower_response(
             intact = True
         for item in group:
             omitted = _omitted_fields(item, rules)
-            natives += [without(native, *omitted) for native in _lowered(item, intact, rules)]
+            unread = item.unread if rules.readable else {}
+            natives += [
+                without({**native, **unread} if unread else native, *omitted)
+                for native in _lowered(item, intact, rules)
+            ]
     return natives
 
 
@@ -138,7 +146,7 @@ def _add(
             _add_reasoning(_joined(items, "reasoning", diagnostics, metadata), part, metadata)
         case TextPart() | RefusalPart():
             item = _joined(items, "message", diagnostics, metadata)
-            item.content.append(_text(part, diagnostics))
+            item.content.append({**_text(part, diagnostics), **_unread(metadata, PART_FIELDS)})
             item.native |= _fields(metadata, MESSAGE_FIELDS)
         case ProviderPart(data=dict() as data) if metadata.get("part") == "content":
             _joined(items, "message", diagnostics, metadata).content.append(dict(data))
@@ -155,9 +163,18 @@ def _add(
 def _item(
     kind: _Kind, diagnostics: Diagnostics, metadata: NativeObject, native: NativeObject
 ) -> _Item:
-    id_ = str_or_none(native.get("id")) or str_or_none(metadata.get("id"))
-    position = int_or_none(metadata.get("index"))
-    return _Item(kind=kind, diagnostics=diagnostics, position=position, id=id_, native=native)
+    return _Item(
+        kind=kind,
+        diagnostics=diagnostics,
+        position=int_or_none(metadata.get("index")),
+        id=str_or_none(native.get("id")) or str_or_none(metadata.get("id")),
+        native=native,
+        unread=_unread(metadata, ITEM_FIELDS),
+    )
+
+
+def _unread(metadata: NativeObject, name: str) -> NativeObject:
+    return object_or_empty(metadata[name]) if name in metadata else {}
 
 
 def _fields(metadata: NativeObject, names: Iterable[str]) -> NativeObject:
@@ -171,8 +188,10 @@ def _joined(
     """Return the last item if a part with *metadata* continues it, else a new one."""
     new = _item(kind, diagnostics, metadata, {"type": kind})
     if items and items[-1].key == new.key:
-        before = _fields(items[-1].native, MESSAGE_FIELDS)
-        if new.position is not None or before == _fields(metadata, MESSAGE_FIELDS):
+        before = _fields(items[-1].native, MESSAGE_FIELDS), items[-1].unread
+        now = _fields(metadata, MESSAGE_FIELDS), new.unread
+        if new.position is not None or before == now:
+            items[-1].unread = {**items[-1].unread, **new.unread}
             return items[-1]
     items.append(new)
     return new
@@ -409,7 +428,10 @@ def _lowered_native(item: _Item, rules: ReplayRules) -> list[NativeObject]:
 
 
 def _lowered_message(item: _Item, *, with_id: bool) -> NativeObject:
-    """Return a message: with its id as it came, without one as plain text."""
+    """Return a message: with its id as it came, without one as plain text.
+
+    Parts with fields that are not read are sent as parts, as the AI SDK sends all of them.
+    """
     native: NativeObject = {"type": "message"}
     if with_id:
         native |= {"id": item.id, "role": "assistant", "status": "completed"}
@@ -417,6 +439,10 @@ def _lowered_message(item: _Item, *, with_id: bool) -> NativeObject:
     else:
         if any(part.get("type") not in ("output_text", "refusal") for part in item.content):
             item.diagnostics.left_out("a native part", "its message has no id any more")
-        texts = (part.get("text") or part.get("refusal") or "" for part in item.content)
-        native |= {"role": "assistant", "content": "".join(map(str, texts))}
+        native["role"] = "assistant"
+        if any(map(unread_fields, item.content)):
+            native["content"] = item.content
+        else:
+            texts = (part.get("text") or part.get("refusal") or "" for part in item.content)
+            native["content"] = "".join(map(str, texts))
     return native | _fields(item.native, MESSAGE_FIELDS)
