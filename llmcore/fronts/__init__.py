@@ -11,6 +11,7 @@
 - `billing_line`: a volatile line of instructions, left out
 - `sealer`, `opaque_state`, `response_record`: what clients do not see of a response, carried by
   them
+- `places`: responses found by what is before them, for clients whose calls have no ids
 - `segment_order`: segments of a response, one after another
 - `quoted_arguments`: arguments of calls that are an object in a string
 - `hosted_calls`: calls of tools that a provider ran; `summaries`: summaries of conversations

@@ -20,6 +20,8 @@ The last chunk always has a part, because `google-genai` forgets a turn of a cha
 has none (`chats._validate_response`).
 """
 
+from collections.abc import Mapping
+
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.front import FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.gemini.carrier import joined_texts
@@ -28,6 +30,7 @@ from llmcore.fronts.gemini.errors import envelope
 from llmcore.fronts.gemini.finish import candidate_end, finish_reason, response_end, usage_metadata
 from llmcore.fronts.gemini.output import GeminiOutput
 from llmcore.fronts.gemini.request import ReadGeminiRequest
+from llmcore.fronts.places import with_place
 from llmcore.protocols.gemini.names import METADATA_KEY, ROLES
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import Finish, StepFinish, StreamStart
@@ -42,8 +45,14 @@ class GeminiWriter(FrontWriter):
         self, info: ResponseIdentity, request: ReadGeminiRequest, upstream: Upstream
     ) -> None:
         self._output = GeminiOutput(info, request, upstream)
+        self._messages = request.request.messages
         super().__init__(request, self._output)
         self._last: NativeObject = {}
+
+    @property
+    def sealed_calls(self) -> Mapping[str, str]:
+        """The sealed state by a key of each call, and by the place of the response."""
+        return with_place(super().sealed_calls, self._output.record.shown, self._messages)
 
     def whole(self) -> JsonObject:
         """Return the response object, once it has ended without an error."""

@@ -23,10 +23,12 @@ from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.carrier import is_signature
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
 from llmcore.fronts.opaque_state import EchoReader
+from llmcore.fronts.places import kept_at
 from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.tools import synthetic_call_id
+from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject, without
@@ -53,6 +55,8 @@ def read_turn(
     if not sealed and upstream.protocol_id == PROTOCOL_ID:
         messages = _native_turn(turn, upstream, before)
     else:
+        if upstream.kept_state is not None:
+            upstream = changed(upstream, kept_state=kept_at(upstream.kept_state, before))
         messages = _TurnReader(upstream, sealed=sealed, diagnostics=diagnostics).read(turn)
     return [_with_ids(message, len(before) + index) for index, message in enumerate(messages)]
 

@@ -308,6 +308,55 @@ def test_a_client_of_messages_may_drop_all_thinking(column: Column) -> None:
     assert scene.bodies[1] == scene.bodies[2]
 
 
+def _bare_turn(turn: dict[str, Any]) -> dict[str, Any]:
+    """Return a turn as `google-generativeai` sends it back: without ids, thoughts, signatures."""
+    calls = [part["functionCall"] for part in turn["parts"] if "functionCall" in part]
+    texts = [part["text"] for part in turn["parts"] if part.get("text") and not part.get("thought")]
+    named = [{"name": call["name"], "args": call["args"]} for call in calls]
+    parts = [{"text": text} for text in texts] + [{"functionCall": call} for call in named]
+    return {"role": "model", "parts": parts}
+
+
+def _contents(*questions: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "parts": [{"text": question}]} for question in questions]
+
+
+RESULT = {"functionResponse": {"name": "weather", "response": {"output": "rain"}}}
+GENERATE = f"/v1beta/models/{MODEL}:generateContent"
+
+
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC], ids=lambda column: column.id)
+def test_a_client_of_gemini_may_drop_signatures_and_the_ids_of_calls(column: Column) -> None:
+    """In the second step of a conversation, too: the call is found by what was said before it."""
+    body: dict[str, Any] = {"contents": _contents("Weather?"), **WEATHER["gemini"]}
+    with playing(column, STEP, STEP, ANSWER, ANSWER) as scene, gateway(scene.model) as url:
+        answers = {"role": "user", "parts": [RESULT]}
+        whole, bare = list(body["contents"]), list(body["contents"])
+        for _ in range(2):
+            made = httpx.post(f"{url}{GENERATE}", json={**body, "contents": bare}).json()
+            turn = made["candidates"][0]["content"]
+            whole += [turn, answers]
+            bare += [_bare_turn(turn), answers]
+        for contents in (whole, bare):
+            answer = httpx.post(f"{url}{GENERATE}", json={**body, "contents": contents})
+            assert answer.status_code == 200, answer.text
+
+    assert whole != bare
+    assert json.dumps(scene.bodies[3]) == json.dumps(scene.bodies[2])
+
+
+def test_a_call_without_an_id_has_no_state_of_another_conversation() -> None:
+    """The same call with the same arguments may stand in each."""
+    with playing(ANTHROPIC, STEP, ANSWER) as scene, gateway(scene.model) as url:
+        body: dict[str, Any] = {"contents": _contents("Weather?"), **WEATHER["gemini"]}
+        made = httpx.post(f"{url}{GENERATE}", json=body).json()
+        turn = _bare_turn(made["candidates"][0]["content"])
+        other = [*_contents("And the weather?"), turn, {"role": "user", "parts": [RESULT]}]
+        httpx.post(f"{url}{GENERATE}", json={**body, "contents": other})
+
+    assert "The coast" not in json.dumps(scene.bodies[1])
+
+
 def test_kept_state_is_that_of_the_call_and_not_of_its_id() -> None:
     """Some servers number the calls of every conversation alike."""
     first: dict[str, Any] = {"role": "user", "content": "Weather?"}
