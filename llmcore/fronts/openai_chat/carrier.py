@@ -30,7 +30,7 @@ from llmcore.fronts.opaque_state import (
     restore,
 )
 from llmcore.fronts.openai_chat.chunks import ChunkWriter
-from llmcore.fronts.policy import ChatReasoning
+from llmcore.fronts.openai_clients import ThinkingPlace
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.sealer import PREFIX, Sealer, seal_in
 from llmcore.protocols.tools import CallIdRule
@@ -44,6 +44,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import ReasoningDelta, ReasoningEnd
+from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Origin
 from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 
@@ -270,7 +271,8 @@ def _cut(part: ContentPart, entries: Sequence[Mapping[str, Any]]) -> Sequence[Co
 # -- thinking
 
 
-_FIELDS: Final[Mapping[ChatReasoning, Sequence[str]]] = {
+_FIELDS: Final[Mapping[ThinkingPlace, Sequence[str]]] = {
+    "content": ("content",),
     "reasoning_content": ("reasoning_content",),
     "reasoning": ("reasoning",),
     "both": ("reasoning_content", "reasoning"),
@@ -282,11 +284,12 @@ class ThinkingWriter:
     """Writes the thinking of one response, and the state that goes with it."""
 
     def __init__(
-        self, chunks: ChunkWriter, parts: ResponseParts, fields: ChatReasoning, *, shown: bool
+        self, chunks: ChunkWriter, parts: ResponseParts, place: ThinkingPlace, *, shown: bool
     ) -> None:
         self._chunks = chunks
         self._parts = parts
-        self._fields = _FIELDS[fields] if shown else ()
+        self._fields = _FIELDS[place] if shown else ()
+        self._in_content = place == "content"
         self._texts: list[str] = []
         self._details: list[dict[str, Any]] = []
         self._index: dict[str, int] = {}
@@ -296,6 +299,9 @@ class ThinkingWriter:
         """Write more of a segment."""
         if not event.text or not self._fields:
             return
+        if self._in_content:
+            self._chunks.write(self._shown(event.text))
+            return
         index = self._index.get(event.id)
         entry = {"type": "reasoning.text", "text": event.text, "index": index}
         if index is None:
@@ -303,15 +309,16 @@ class ThinkingWriter:
             # clients join the strings of an entry's pieces, so this one comes once
             entry |= {"index": index, **_OWN}
             self._details.append({})
-        delta: dict[str, Any] = dict.fromkeys(self._fields, event.text)
+        delta = self._shown(event.text)
         delta["reasoning_details"] = [entry]
         self._chunks.write(delta)
 
     def end(self, event: ReasoningEnd) -> None:
         """Write the state of a segment, and the unwritten state of all before it."""
         index = self._index.get(event.id)
-        if index is not None:
+        if self._fields and event.text:
             self._texts.append(event.text)
+        if index is not None:
             entry = {"type": "reasoning.text", "text": event.text, "index": index, **_OWN}
             self._details[index] |= entry
         sealed = self._parts.seal()
@@ -337,9 +344,15 @@ class ThinkingWriter:
         self._details.append(entry)
         self._chunks.write({"reasoning_details": [entry]})
 
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of the whole message."""
-        whole: dict[str, Any] = {}
-        if self._texts:
-            whole |= dict.fromkeys(self._fields, "".join(self._texts))
+    def _shown(self, text: str) -> dict[str, Any]:
+        if not self._in_content:
+            return dict.fromkeys(self._fields, text)
+        part = {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+        return {"content": [part]}
+
+    def fields(self, content: JsonValue) -> dict[str, Any]:
+        """Return the fields of the whole message, whose text is *content*."""
+        whole = self._shown("".join(self._texts)) if self._texts else {}
+        if content and "content" in whole:
+            whole["content"].append({"type": "text", "text": content})
         return {**whole, "reasoning_details": self._details} if self._details else whole

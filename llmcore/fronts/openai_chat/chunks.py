@@ -16,7 +16,7 @@ from typing import Any, Final
 from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import ClientRequest, Event, ResponseIdentity, StreamEncoding
-from llmcore.fronts.openai_clients import UsagePlace
+from llmcore.fronts.openai_clients import ChatClient, UsagePlace
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.native_json import count_or_none, object_or_empty
 from llmcore.schema.usage import Usage
@@ -47,10 +47,16 @@ class ChunkWriter:
     """Adds chunks to the events of one stream."""
 
     def __init__(
-        self, info: ResponseIdentity, events: list[Event], *, usage_place: UsagePlace
+        self,
+        info: ResponseIdentity,
+        events: list[Event],
+        client: ChatClient,
+        *,
+        usage_place: UsagePlace,
     ) -> None:
         self._info = info
         self._events = events
+        self._client = client
         self._usage_place = usage_place
         self._frame: dict[str, Any] = {}
         self.model = info.model
@@ -101,7 +107,7 @@ class ChunkWriter:
         choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": reason}
         last = {**self._frame, "choices": [choice], **self.fields}
         self._events.append(last)
-        counted = usage_of(usage) if self._usage_place else None
+        counted = usage_of(usage, self._client) if self._usage_place else None
         if counted is None:
             return
         if self._usage_place == "chunk":
@@ -119,19 +125,23 @@ class ChunkWriter:
         self._events.append(dict(error))
 
 
-def usage_of(usage: Usage | None) -> JsonObject | None:
-    """Return `usage`; None if the upstream counted nothing.
+def usage_of(usage: Usage | None, client: ChatClient) -> JsonObject | None:
+    """Return `usage` for *client*; None if the upstream counted nothing.
 
-    Input includes what was cached, output includes thinking. `cost` is OpenRouter's field
-    (https://openrouter.ai/docs/use-cases/usage-accounting).
+    Input includes what was cached, output includes thinking, except for clients that add it.
+    `cost` is OpenRouter's field (https://openrouter.ai/docs/use-cases/usage-accounting), and
+    `prompt_cache_hit_tokens` is where alone DeepSeek's clients read what was cached
+    (https://api-docs.deepseek.com/guides/kv_cache).
     """
     counts = token_counts(usage)
     if usage is None or counts is None:
         return None
     cost = {} if usage.cost_usd is None else {"cost": usage.cost_usd}
+    cached = {"prompt_cache_hit_tokens": counts.cache_read} if counts.cache_read else {}
+    apart = counts.reasoning if client.adds_thinking else 0
     return {
         "prompt_tokens": counts.input,
-        "completion_tokens": counts.output,
+        "completion_tokens": counts.output - apart,
         "total_tokens": counts.input + counts.output,
         "prompt_tokens_details": {
             **_details(usage, "prompt_tokens_details"),
@@ -142,6 +152,7 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
             **_details(usage, "completion_tokens_details"),
             "reasoning_tokens": counts.reasoning,
         },
+        **cached,
         **cost,
     }
 

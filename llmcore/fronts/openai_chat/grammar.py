@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event
 from llmcore.fronts.grammar import GrammarChecker
-from llmcore.schema.native_json import object_or_empty, objects
+from llmcore.schema.native_json import int_or_none, object_or_empty, objects
 
 _REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 _SAME: Final = ("id", "object", "created", "model")
@@ -96,8 +96,13 @@ class ChunkChecker(GrammarChecker):
         usage = object_or_empty(chunk.get("usage"))
         given, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
         if isinstance(given, int) and isinstance(made, int):
+            details = object_or_empty(usage.get("completion_tokens_details"))
+            sums = (
+                given + made,
+                given + made + (int_or_none(details.get("reasoning_tokens")) or 0),
+            )
             self._expect(
-                usage.get("total_tokens") == given + made,
+                usage.get("total_tokens") in sums,  # xAI's clients add thinking to the completion
                 "total_tokens is not the sum of the other counts",
             )
         else:
@@ -126,7 +131,7 @@ class ChunkChecker(GrammarChecker):
         for name in _TEXTS:
             if name in delta:
                 text = delta[name]
-                words = text in ("", None) if first else isinstance(text, str)
+                words = text in ("", None) if first else _is_text(text)
                 self._expect(words, f"{name} is not a text")
         for name in ("annotations", "audio"):
             if name in delta:
@@ -186,6 +191,12 @@ class ChunkChecker(GrammarChecker):
         "reasoning_details": _detail,
         "images": _image,
     }
+
+
+def _is_text(value: object) -> bool:
+    """Return whether *value* is a text, or thinking as Mistral's clients read it."""
+    parts = objects(value) if isinstance(value, list) else []
+    return isinstance(value, str) or any(part.get("type") == "thinking" for part in parts)
 
 
 violations = ChunkChecker.violations

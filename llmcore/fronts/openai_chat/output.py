@@ -54,7 +54,8 @@ class ChatOutput(OutputWriter):
         self, info: ResponseIdentity, request: ReadChatRequest, upstream: Upstream
     ) -> None:
         super().__init__(info, upstream)
-        self.chunks = ChunkWriter(info, self.events, usage_place=request.usage_place)
+        client, place = request.client, upstream.policy.chat_reasoning
+        self.chunks = ChunkWriter(info, self.events, client, usage_place=request.usage_place)
         self._created_at = info.created_at
         self._parts = ResponseParts(self.record)
         self._texts = _TextWriter(
@@ -63,7 +64,7 @@ class ChatOutput(OutputWriter):
         self._thinking = ThinkingWriter(
             self.chunks,
             self._parts,
-            "reasoning" if request.short_reasoning else upstream.policy.chat_reasoning,
+            place if place == "none" else client.thinking or place,
             shown=request.shows_thinking,
         )
         self._calls = CallWriter(
@@ -71,7 +72,7 @@ class ChatOutput(OutputWriter):
             self.diagnostics,
             custom_tools=request.custom_tools,
             legacy=request.legacy,
-            whole=request.whole_calls,
+            whole=client.whole_calls,
         )
         self._thinking_order = SegmentOrder()
         self._sources: list[Source] = []
@@ -172,10 +173,11 @@ class ChatOutput(OutputWriter):
     def message(self) -> JsonObject:
         """Return the message, always with `content` and `refusal`; other fields if needed."""
         annotations = self._texts.annotations
+        texts = self._texts.fields()
         return {
             "role": "assistant",
-            **self._texts.fields(),
-            **self._thinking.fields(),
+            **texts,
+            **self._thinking.fields(texts["content"]),
             **self._calls.fields(),
             **({"annotations": annotations} if annotations else {}),
             **({"images": self._images} if self._images else {}),

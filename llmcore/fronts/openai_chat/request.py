@@ -30,13 +30,7 @@ from llmcore.fronts.openai_chat.foreign_forms import (
 )
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
-from llmcore.fronts.openai_clients import (
-    UsagePlace,
-    usage_place,
-    wants_short_reasoning,
-    wants_status_as_code,
-    wants_whole_calls,
-)
+from llmcore.fronts.openai_clients import ChatClient, UsagePlace, client_of
 from llmcore.fronts.openai_forms import (
     END_USER,
     TOOL_CHOICE,
@@ -80,12 +74,8 @@ class ReadChatRequest(ReadRequest):
     """Names of the freeform tools that the client listed: their calls are of the type `custom`."""
     legacy: bool = False
     """Whether calls are written as `function_call`, as the API had them before tools."""
-    whole_calls: bool = False
-    """Whether each call of a stream is written in one chunk."""
-    short_reasoning: bool = False
-    """Whether thinking is written as `reasoning`."""
-    status_as_code: bool = False
-    """Whether the code of an error is its status."""
+    client: ChatClient = ChatClient()
+    """The forms that the client reads."""
     choices: int = 1
     """The number of responses that the client asks for, at most `TranslationPolicy.max_choices`."""
 
@@ -139,16 +129,13 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
     request = without_billing_line(request, upstream, diagnostics)
     hidden = object_or_empty(body.get("reasoning")).get("exclude") is True
     return _as_read(
+        client_request,
         body,
         request,
         upstream,
         diagnostics,
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
         legacy=offer.legacy,
-        place=usage_place(client_request),
-        whole_calls=wants_whole_calls(client_request),
-        short_reasoning=wants_short_reasoning(client_request),
-        status_as_code=wants_status_as_code(client_request),
         choices=_choices(body),
     )
 
@@ -158,7 +145,7 @@ def _read_responses(client_request: ClientRequest, upstream: Upstream) -> ReadCh
     made = front_by_id(RESPONSES).read(client_request, upstream).unwrap()
     diagnostics = Diagnostics()
     diagnostics.entries += made.diagnostics
-    return _as_read(client_request.body, made.request, upstream, diagnostics)
+    return _as_read(client_request, client_request.body, made.request, upstream, diagnostics)
 
 
 def asks_openrouter_for_usage(body: Mapping[str, object]) -> bool:
@@ -170,15 +157,17 @@ def asks_openrouter_for_usage(body: Mapping[str, object]) -> bool:
 
 
 def _as_read(
+    client_request: ClientRequest,
     body: Fields,
     request: LLMRequest,
     upstream: Upstream,
     diagnostics: Diagnostics,
-    place: UsagePlace = "",
     **more: Any,
 ) -> ReadChatRequest:
+    client = client_of(client_request)
     options = read_field(body, "stream_options", dict) or {}
     included = read_field(options, "include_usage", bool, "stream_options.") or False
+    asked: UsagePlace = "chunk" if included or asks_openrouter_for_usage(body) else ""
     messages = with_kept_state(request.messages, upstream, diagnostics)
     if messages is not request.messages:
         request = changed(request, messages=messages)
@@ -186,9 +175,10 @@ def _as_read(
         request=request,
         streaming=read_field(body, "stream", bool) or False,
         diagnostics=tuple(diagnostics.entries),
-        usage_place=place or ("chunk" if included or asks_openrouter_for_usage(body) else ""),
+        usage_place=client.usage_place or asked,
         shows_logprobs=bool(request.generation.logprobs),
         custom_tools=frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool)),
+        client=client,
         **more,
     )
 

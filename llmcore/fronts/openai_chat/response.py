@@ -39,7 +39,7 @@ class ChatWriter(FrontWriter):
         super().__init__(request, self._output)
         self._chunks = self._output.chunks
         self._legacy = request.legacy
-        self._status_as_code = request.status_as_code
+        self._client = request.client
         self._reason = ""
 
     @property
@@ -49,7 +49,7 @@ class ChatWriter(FrontWriter):
 
     def whole(self) -> JsonObject:
         """Return the completion, once the response has ended without an error."""
-        usage = usage_of(self.usage)
+        usage = usage_of(self.usage, self._client)
         choice: JsonObject = {
             "index": 0,
             "message": self._output.message(),
@@ -90,7 +90,7 @@ class ChatWriter(FrontWriter):
 
     def _write_failure(self, error: LLMError) -> None:
         failure = from_llm_error(error)
-        if self._status_as_code:
+        if self._client.error == "status":
             self._chunks.fail(stream_error(failure, self._chunks.head("chat.completion.chunk")))
         else:
             self._chunks.fail(envelope(failure))

@@ -59,6 +59,7 @@ def test_usage_of_chat_includes_what_was_cached_and_thought() -> None:
         "prompt_tokens": 1200,
         "completion_tokens": 90,
         "total_tokens": 1290,
+        "prompt_cache_hit_tokens": 1000,
         "prompt_tokens_details": {"cached_tokens": 1000, "cache_write_tokens": 0},
         "completion_tokens_details": {"reasoning_tokens": 30},
     }
