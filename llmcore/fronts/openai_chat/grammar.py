@@ -37,6 +37,7 @@ class ChunkChecker(GrammarChecker):
         """The kinds of the calls so far."""
         self._details: list[set[str]] = []
         """The fields that each entry of `reasoning_details` has so far."""
+        self._annotations = 0
         self._images = 0
         self._once: set[str] = set()
         """Fields of the message that came, and come once."""
@@ -133,15 +134,16 @@ class ChunkChecker(GrammarChecker):
                 text = delta[name]
                 words = text in ("", None) if first else _is_text(text)
                 self._expect(words, f"{name} is not a text")
-        for name in ("annotations", "audio"):
-            if name in delta:
-                self._expect(name not in self._once, f"{name} comes twice")
-                self._once.add(name)
+        if "audio" in delta:
+            self._expect("audio" not in self._once, "audio comes twice")
+            self._once.add("audio")
         for name, check in self._LISTS.items():
             if name in delta:
                 self._expect(delta[name], f"{name} is empty")
                 for entry in objects(list(delta[name])):
                     check(self, entry)
+        if "annotations" in delta:
+            self._once.add("annotations")
         legacy = delta.get("function_call")
         if legacy is not None:
             self._expect(("name" in legacy) == ("call" not in self._once), "name comes once")
@@ -182,11 +184,18 @@ class ChunkChecker(GrammarChecker):
         self._expect(not again, f"{', '.join(sorted(again))} of reasoning_details comes twice")
         had.update(entry)
 
+    def _annotation(self, entry: Event) -> None:
+        """Check a citation: those of a second list are indexed, after those of the first."""
+        if "annotations" in self._once or "index" in entry:
+            self._expect(entry.get("index") == self._annotations, "index of annotations has a gap")
+        self._annotations += 1
+
     def _image(self, entry: Event) -> None:
         self._expect(entry.get("index") == self._images, "index of images has a gap")
         self._images += 1
 
     _LISTS: ClassVar[Mapping[str, Callable[[Any, Event], None]]] = {
+        "annotations": _annotation,
         "tool_calls": _call,
         "reasoning_details": _detail,
         "images": _image,

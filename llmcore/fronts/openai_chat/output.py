@@ -124,6 +124,7 @@ class ChatOutput(OutputWriter):
         self._parts.begin(("tool", event.id))
         if not event.provider_executed:
             self.called = True
+            self._texts.write_annotations()
             self._calls.begin(event, SHOWN_IDS.fit(event.id))
 
     def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
@@ -166,8 +167,7 @@ class ChatOutput(OutputWriter):
 
     def end(self) -> None:
         """Write what follows the content: citations while their text is the last, then state."""
-        if annotations := self._texts.annotations:
-            self.chunks.write({"annotations": annotations})
+        self._texts.write_annotations()
         self._thinking.finish()
 
     def message(self) -> JsonObject:
@@ -223,6 +223,7 @@ class _TextWriter:
         """The field in which a segment is written, by its id."""
         self._texts: dict[str, list[str]] = {"content": [], "refusal": []}
         self.annotations: list[JsonObject] = []
+        self._annotated = 0
         self.logprobs: dict[str, list[JsonObject]] = {}
 
     def more_of_live(self, event: TextDelta) -> bool:
@@ -273,6 +274,18 @@ class _TextWriter:
             self.logprobs.setdefault(field, []).extend(native_logprobs(event.logprobs))
         kept = event.text or event.provider_metadata
         self._parts.end(("text", event.id), _shown(event) if kept else None)
+
+    def write_annotations(self) -> None:
+        """Write the citations of the texts so far, while their text is the last of the content.
+
+        Clients that join lists need an index where there is more than one list of them.
+        """
+        first, entries = self._annotated, self.annotations[self._annotated :]
+        if first:
+            entries = [{"index": index, **one} for index, one in enumerate(entries, first)]
+        if entries:
+            self._chunks.write({"annotations": entries})
+            self._annotated = len(self.annotations)
 
     def fields(self) -> dict[str, JsonValue]:
         """Return the texts of the whole message."""

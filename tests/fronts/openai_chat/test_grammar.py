@@ -64,9 +64,16 @@ def _error_and_more(chunks: Chunks) -> None:
     chunks.insert(3, {"error": error})
 
 
+def _second_citations(chunks: Chunks) -> None:
+    for number in (2, 3):
+        chunks.insert(number, deepcopy(chunks[1]))
+        chunks[number]["choices"][0]["delta"] = {"annotations": [{"type": "url_citation"}]}
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
+        (_second_citations, "index of annotations has a gap"),
         (_again, "role comes first, and once"),
         (_two_finishes, "comes after its finish_reason"),
         (_null_name, "other fields than arguments"),

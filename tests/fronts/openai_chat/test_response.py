@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from llmcore.fronts.policy import ChatReasoning, TranslationPolicy
-from llmcore.schema.content import Citation, TokenLogprob
+from llmcore.schema.content import Citation, TextPart, TokenLogprob
 from llmcore.schema.errors import (
     ContextLengthError,
     OverloadedError,
@@ -413,6 +413,33 @@ def test_citations_are_annotations_at_their_place_in_the_whole_content() -> None
     ]  # fmt: skip
     assert made.values("annotations") == [made.message["annotations"]]
     assert sdk_whole(made).choices[0].message.annotations
+
+
+CITED = Citation(url="https://a.example", title="A", start_index=1, end_index=3)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_citations_of_a_text_before_a_call_keep_their_positions(streaming: bool) -> None:
+    """The text ends where the call begins: its citations come before."""
+    made = Written(stream(text("world", citations=(CITED,)), call("f"), reason="tool_calls"))
+
+    content = made.decoded(streaming=streaming).unwrap().message.content
+    (said,) = [part for part in content if isinstance(part, TextPart)]
+    assert (said.text, said.citations) == ("world", (CITED,))
+    assert [*made.deltas[2]] == ["annotations"]
+
+
+def test_citations_of_texts_before_and_after_a_call_are_joined_by_their_indexes() -> None:
+    last = Citation(url="https://b.example", title="B", start_index=0, end_index=2)
+    events = stream(
+        text("world", id="1", citations=(CITED,)), call("f"), text("end", id="2", citations=(last,))
+    )
+    made = Written(events)
+
+    whole = made.message["annotations"]
+    assert made.values("annotations") == [whole[:1], [{"index": 1, **whole[1]}]]
+    found = sdk_streamed(made)["choices"][0]["message"]["annotations"]
+    assert [one["url_citation"] for one in found] == [one["url_citation"] for one in whole]
 
 
 def test_a_citation_of_a_document_is_reported() -> None:
