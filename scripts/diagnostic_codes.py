@@ -510,10 +510,12 @@ _CODES: Final = {
         "Nothing needs to be done: the call is that of the tool.",
     ),
     "tool-not-offered": _Code(
-        "A tool that an MCP server lists was not offered to the model.",
-        "The server runs it only as a task (`execution.taskSupport` is `required`), which the SDK "
-        "of the protocol does not do.",
-        "Let the server allow calls without a task, or leave the tool out with `allowed`.",
+        "A tool was not offered to the model.",
+        "An MCP server runs it only as a task (`execution.taskSupport` is `required`), which the "
+        "SDK of the protocol does not do; or a client of the gateway has deferred it "
+        "(`defer_loading`), with no tool that could find it.",
+        "Let the server allow calls without a task, or leave the tool out with `allowed`. Offer a "
+        "tool search, or leave `defer_loading` out.",
     ),
     "tool-result-missing": _Code(
         "A placeholder was sent as the result of a tool call.",

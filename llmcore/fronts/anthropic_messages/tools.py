@@ -95,7 +95,9 @@ def read_offer(
     check_tool_count(len(natives) + len(changes.definitions), upstream.policy)
     reader = _ToolReader(body, upstream, diagnostics)
     specs: list[ToolSpec] = []
-    for native, path in _offered(natives, changes, native=reader.native):
+    offered = _offered(natives, changes, native=reader.native)
+    _report_unreachable(natives, changes, offered, diagnostics)
+    for native, path in offered:
         try:
             spec = reader.tool(native, path)
         except InvalidRequestError as error:
@@ -127,7 +129,7 @@ def _report_servers(body: Fields, tools: Iterable[Fields], diagnostics: Diagnost
 
 def _offered(
     natives: Sequence[Fields], changes: ToolChanges, *, native: bool
-) -> Iterable[tuple[Fields, str]]:
+) -> Sequence[tuple[Fields, str]]:
     """Return the offered tools and their places; tools that are found later are appended.
 
     Where Anthropic searches among the tools itself, another upstream gets them all at once; where
@@ -144,6 +146,26 @@ def _offered(
     found = [late[name] for name in changes.available if name in late and name not in names]
     offered = (*first, *found)
     return [one for one in offered if str_or_none(one[0].get("name")) not in changes.withdrawn]
+
+
+def _report_unreachable(
+    natives: Sequence[Fields],
+    changes: ToolChanges,
+    offered: Sequence[tuple[Fields, str]],
+    diagnostics: Diagnostics,
+) -> None:
+    """Report the deferred tools that no call can find, as the client runs none of those offered.
+
+    Anthropic refuses a request in which all tools are deferred.
+    """
+    if any(_hosted_kind(str(tool.get("type"))) is None for tool, _ in offered):
+        return
+    paths = {path for _, path in offered}
+    for index, tool in enumerate(natives):
+        name, path = str_or_none(tool.get("name")), f"tools[{index}]"
+        if path not in paths and name not in changes.withdrawn | changes.definitions.keys():
+            why = "it is loaded once it was found, and no tool is offered that could find it"
+            diagnostics.at(path).dropped("tool-not-offered", why)
 
 
 # -- one tool

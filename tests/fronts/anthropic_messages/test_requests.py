@@ -41,6 +41,8 @@ PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/pn
 USE = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}}
 RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "import os"}
 TOOL = {"name": "read", "input_schema": {"type": "object", "properties": {}}}
+LATE = {**TOOL, "name": "late", "defer_loading": True}
+WEB_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 CITING = {
     "type": "text",
     "text": "So it is.",
@@ -552,6 +554,35 @@ def test_tools_that_were_not_found_yet_are_not_offered() -> None:
     assert names(tools=[by_provider, *late]) == ["a", "b", "c"]
     native = built(read({"tools": [*late, TOOL]}, MESSAGES).request, MESSAGES)["tools"]
     assert [tool.get("defer_loading") for tool in native] == [True, True, True, None]
+
+
+@pytest.mark.parametrize(
+    ("tools", "places"),
+    [
+        ([LATE], ["tools[0]"]),
+        ([WEB_SEARCH, LATE, {**LATE, "name": "later"}], ["tools[1]", "tools[2]"]),
+        ([TOOL, LATE], []),
+        ([{"type": "bash_20250124", "name": "bash"}, LATE], []),
+        ([{"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}, LATE], []),
+    ],
+)
+def test_deferred_tools_that_nothing_can_find_are_reported(
+    tools: list[Any], places: list[str]
+) -> None:
+    made = read({"tools": tools}, GEMINI)
+
+    notes = [note for note in made.diagnostics if note.code == "tool-not-offered"]
+    assert [note.path for note in notes] == places
+    assert not places or all(note.action == "dropped" for note in notes)
+    assert read({"tools": tools}, MESSAGES).diagnostics == ()
+
+
+def test_a_deferred_tool_that_was_found_or_withdrawn_is_not_reported() -> None:
+    found = news("tool_addition", type="tool_reference", name="late")
+    gone = news("tool_removal", type="tool_reference", name="late")
+
+    for turns in ([HELLO, found], [HELLO, gone]):
+        assert codes(read({"tools": [LATE], "messages": turns})) == []
 
 
 def news(kind: str, **tool: Any) -> dict[str, Any]:
