@@ -19,6 +19,7 @@ from llmcore.protocols import media
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, NativeObject, text_or_json
 from llmcore.schema.messages import Message
@@ -178,6 +179,17 @@ def note_missing(
         value = getattr(options, name)
         if value not in (None, ()) and value is not False:
             diagnostics.at(f"generation.{name}").unsupported(f"{api} has no {name}")
+
+
+def check_least(options: GenerationOptions, least: Mapping[str, int]) -> None:
+    """Raise InvalidRequestError for an option below what the API takes, by *least*."""
+    for name, number in least.items():
+        value = getattr(options, name)
+        if value is not None and value < number:
+            raise InvalidRequestError(
+                f"generation.{name} is {value}, and the API takes {number} or more: raise it, or "
+                "leave it out"
+            )
 
 
 @frozen(kw_only=True)

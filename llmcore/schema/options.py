@@ -141,6 +141,11 @@ class GenerationOptions:
             value = getattr(self, name)
             if isinstance(value, float) and not math.isfinite(value):
                 raise InvalidRequestError(f"{name} is {value}, which JSON cannot represent")
+        for name, least, most in _RANGES:
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                upwards = "or more" if most == math.inf else f"to {most}"
+                raise InvalidRequestError(f"{name} is {value}; give {least} {upwards}")
         for text in self.stop:
             check_kind("stop", text, (str,), "a text, or several")
 
@@ -160,6 +165,8 @@ _OPTION_KINDS: Final = FieldKinds(
     ("service_tier", (str, NoneType), 'a word such as "flex"'),
 )
 """The types of the options, and what to write instead of others."""
+_RANGES: Final = (("temperature", 0, math.inf), ("top_p", 0, 1), ("top_logprobs", 0, math.inf))
+"""The least and the greatest values that any provider takes."""
 
 
 class _Formats(Hinted):
@@ -240,6 +247,9 @@ class ReasoningOptions:
 
     def __attrs_post_init__(self) -> None:
         _REASONING_KINDS.check(self)
+        if self.budget_tokens is not None and self.budget_tokens < -1:
+            given = f"budget_tokens is {self.budget_tokens}"
+            raise InvalidRequestError(f"{given}; give 0 or more, or -1 where the model decides")
 
 
 _REASONING_KINDS: Final = FieldKinds(

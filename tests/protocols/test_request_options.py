@@ -6,9 +6,11 @@ import pytest
 from attrs import evolve, fields_dict
 
 from llmcore.protocols.protocol import Built
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Failure
 from llmcore.schema.tools import ToolDefinition
 from tests.support.every_protocol import PROTOCOLS
 
@@ -61,3 +63,30 @@ def test_an_option_changes_the_body_or_is_reported(id_: str, path: str) -> None:
     paths = [note.path for note in built.diagnostics if note not in before.diagnostics]
     reported = any(place.startswith(path) or path.startswith(place) for place in paths)
     assert reported or built.body != before.body
+
+
+LEAST: dict[str, dict[str, int]] = {
+    "openai-chat": {"max_tokens": -1, "top_k": -1},
+    "openai-responses": {"max_tokens": 1},
+    "anthropic-messages": {"max_tokens": 0, "top_k": 0},
+    "gemini": {"max_tokens": 1, "top_k": 0},
+    "bedrock-converse": {"max_tokens": 1, "top_k": 0},
+}
+
+
+@pytest.mark.parametrize(
+    ("id_", "name", "least"), [(id_, *one) for id_, row in LEAST.items() for one in row.items()]
+)
+def test_an_option_below_what_the_api_takes_is_an_error(id_: str, name: str, least: int) -> None:
+    build = PROTOCOLS[id_].body.build
+    low, fits = (
+        evolve(PLAIN, generation=evolve(GenerationOptions(), **{name: value}))
+        for value in (least - 1, least)
+    )
+
+    built = build(low, False)
+    assert isinstance(built, Failure)
+    error = built.failure()
+    assert isinstance(error, InvalidRequestError)
+    assert f"generation.{name} is {least - 1}, and the API takes {least} or more" in str(error)
+    assert not isinstance(build(fits, False), Failure)

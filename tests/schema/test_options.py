@@ -1,5 +1,6 @@
 """How a response is to be generated."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -29,6 +30,26 @@ from tests.support.strategies.values import http_overlays, json_objects
 def test_one_stop_text_or_several(stop: Any, kept: tuple[str, ...]) -> None:
     """A single text is not taken for a list of its characters."""
     assert GenerationOptions(stop=stop).stop == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"temperature": -0.1}, "temperature is -0.1; give 0 or more"),
+        ({"top_p": -0.1}, "top_p is -0.1; give 0 to 1"),
+        ({"top_p": 1.5}, "top_p is 1.5; give 0 to 1"),
+        ({"top_logprobs": -1}, "top_logprobs is -1; give 0 or more"),
+    ],
+)
+def test_an_option_that_no_provider_takes_is_an_error(given: Any, words: str) -> None:
+    with pytest.raises(InvalidRequestError, match=re.escape(words)):
+        GenerationOptions(**given)
+
+
+def test_a_negative_budget_is_an_error_unless_it_leaves_the_decision_to_the_model() -> None:
+    with pytest.raises(InvalidRequestError, match="budget_tokens is -2; give 0 or more"):
+        ReasoningOptions(budget_tokens=-2)
+    assert ReasoningOptions(budget_tokens=-1).budget_tokens == -1
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

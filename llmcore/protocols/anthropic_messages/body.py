@@ -19,6 +19,7 @@ from llmcore.protocols.anthropic_messages.messages import lower_messages, target
 from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
 from llmcore.protocols.anthropic_messages.names import (
     FALLBACK,
+    LEAST,
     METADATA_KEY,
     MISSING_PARAMETERS,
     PARAMETERS,
@@ -50,7 +51,7 @@ from llmcore.protocols.claude import (
 from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format, with_description
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids
-from llmcore.protocols.lowering import is_unset, lower_service_tier, note_missing
+from llmcore.protocols.lowering import check_least, is_unset, lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -199,6 +200,7 @@ def lower_generation(
     options = request.generation
     if is_unset(options):
         return {}
+    check_least(options, LEAST)
     fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     fields["temperature"] = at_most_one("temperature", options.temperature, diagnostics)
     note_missing(options, MISSING_PARAMETERS, diagnostics)

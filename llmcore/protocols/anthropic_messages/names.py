@@ -79,6 +79,9 @@ PARAMETERS: Final[Mapping[str, str]] = {
 }
 """Sampling parameters of `GenerationOptions`."""
 
+LEAST: Final[Mapping[str, int]] = {"max_tokens": 0, "top_k": 0}
+"""The least values that the API takes; a limit of 0 writes the prompt to the cache alone."""
+
 MISSING_PARAMETERS: Final = (
     "seed",
     "presence_penalty",

@@ -27,6 +27,7 @@ from llmcore.protocols.bedrock_converse.models import (
     rules_of,
 )
 from llmcore.protocols.bedrock_converse.names import (
+    LEAST,
     METADATA_KEY,
     MISSING_PARAMETERS,
     PARAMETERS,
@@ -58,6 +59,7 @@ from llmcore.protocols.history import model_family, native_provider_ids
 from llmcore.protocols.lowering import (
     OPENAI_EFFORTS,
     accepted_effort,
+    check_least,
     is_unset,
     lower_service_tier,
     note_missing,
@@ -305,6 +307,7 @@ def lower_generation(
     options = request.generation
     if is_unset(options):
         return {}, {}
+    check_least(options, LEAST)
     fields: dict[str, Any] = {
         "max_tokens": options.max_tokens,
         "temperature": at_most_one("temperature", options.temperature, diagnostics),

@@ -74,6 +74,10 @@ PARAMETERS: Final[Mapping[str, str]] = {
 }
 """Fields of `inferenceConfig`, by those of `GenerationOptions`."""
 
+LEAST: Final[Mapping[str, int]] = {"max_tokens": 1, "top_k": 0}
+"""The least values that the API takes. Source: `InferenceConfiguration` in
+https://docs.aws.amazon.com/bedrock/latest/APIReference, read November 2026."""
+
 MISSING_PARAMETERS: Final = (
     "seed",
     "presence_penalty",

@@ -17,13 +17,14 @@ from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, rules_of
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
+    LEAST,
     METADATA_KEY,
     PARAMETERS,
     SERVICE_TIERS,
     GeminiBody,
 )
 from llmcore.protocols.gemini.tools import lower_tools
-from llmcore.protocols.lowering import is_unset, lower_service_tier
+from llmcore.protocols.lowering import check_least, is_unset, lower_service_tier
 from llmcore.protocols.protocol import Built, TokenCounting, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
@@ -152,6 +153,7 @@ def lower_generation(
     options = request.generation
     if is_unset(options) and request.reasoning is None:
         return format_fields
+    check_least(options, LEAST)
     given = {name: getattr(options, name) for name in PARAMETERS}
     given["stop"] = list(options.stop) or None
     if options.logprobs is False:

@@ -88,6 +88,9 @@ PARAMETERS: Final[Mapping[str, str]] = {
 }
 """Fields of `generationConfig`, by those of `GenerationOptions`."""
 
+LEAST: Final[Mapping[str, int]] = {"max_tokens": 1, "top_k": 0}
+"""The least values that the API takes."""
+
 SERVICE_TIERS: Final[Mapping[str, str]] = {
     "default": "standard",
     "flex": "flex",

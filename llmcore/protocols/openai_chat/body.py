@@ -17,10 +17,21 @@ from llmcore.protocols.forced_format import (
     lower_openai_schema,
     words_of_json_mode,
 )
-from llmcore.protocols.lowering import lower_service_tier, with_accepted_effort, with_stream_options
+from llmcore.protocols.lowering import (
+    check_least,
+    lower_service_tier,
+    with_accepted_effort,
+    with_stream_options,
+)
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PARAMETERS, REQUEST_PATHS, ChatBody
+from llmcore.protocols.openai_chat.names import (
+    LEAST,
+    METADATA_KEY,
+    PARAMETERS,
+    REQUEST_PATHS,
+    ChatBody,
+)
 from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
@@ -126,6 +137,7 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     values = _read_options(options)
     if values == _UNSET:  # as of many requests
         return present({limit: dialect.default_max_tokens})
+    check_least(options, LEAST)
     names = {**PARAMETERS, "max_tokens": limit, "seed": dialect.seed_field}
     fields = dict(zip(names.values(), values, strict=True))
     if options.max_tokens is None:

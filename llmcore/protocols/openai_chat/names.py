@@ -68,6 +68,9 @@ PARAMETERS: Final[Mapping[str, str]] = {
 }
 """Fields of `GenerationOptions`, by their name here; `ChatDialect` renames two of them."""
 
+LEAST: Final[Mapping[str, int]] = {"max_tokens": -1, "top_k": -1}
+"""The least values that servers take: -1 stands for no limit at LM Studio, llama.cpp and vLLM."""
+
 REQUEST_PATHS: Final[Mapping[str, str]] = {
     "metadata": "metadata",
     "prompt_cache_retention": "cache.retention",

@@ -20,6 +20,7 @@ from llmcore.protocols.forced_format import (
     words_of_json_mode,
 )
 from llmcore.protocols.lowering import (
+    check_least,
     is_unset,
     note_missing,
     with_accepted_effort,
@@ -34,6 +35,7 @@ from llmcore.protocols.openai_responses.messages import (
 )
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
+    LEAST,
     METADATA_KEY,
     MISSING_PARAMETERS,
     MULTI_AGENT_HEADERS,
@@ -241,6 +243,7 @@ def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObj
     options = request.generation
     if is_unset(options):
         return {}
+    check_least(options, LEAST)
     note_missing(options, MISSING_PARAMETERS, diagnostics, "the Responses API")
     values = zip(PARAMETERS.values(), _read_options(options), strict=True)
     return {name: value for name, value in values if value is not None}

@@ -59,6 +59,9 @@ PARAMETERS: Final[Mapping[str, str]] = {
 }
 """Fields of `GenerationOptions`, by their name here."""
 
+LEAST: Final[Mapping[str, int]] = {"max_tokens": 1}
+"""The least values that servers of the API take; OpenAI's own takes 16."""
+
 MISSING_PARAMETERS: Final = ("top_k", "stop", "seed", "presence_penalty", "frequency_penalty")
 """Fields of `GenerationOptions` that the API does not have."""
 

@@ -382,10 +382,10 @@ def generation_options() -> st.SearchStrategy[options.GenerationOptions]:
     """Options of sampling, and limits."""
     return st.builds(
         options.GenerationOptions,
-        temperature=maybe(finite_floats() | st.integers(0, 2)),
-        top_p=maybe(finite_floats()),
+        temperature=maybe(finite_floats().map(abs) | st.integers(0, 2)),
+        top_p=maybe(st.floats(0, 1)),
         top_k=maybe(counts()),
-        max_tokens=maybe(counts()),
+        max_tokens=maybe(st.integers(1, 10**7)),
         stop=tuples_of(texts()),
         seed=maybe(st.integers()),
         presence_penalty=maybe(finite_floats()),
