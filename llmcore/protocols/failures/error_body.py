@@ -3,7 +3,8 @@
 The shapes, each from its provider's document:
 
 - OpenAI and most others: `{"error": {"message", "type", "code", "param"}}`, the code a
-  word, a number or a numeral; some put these fields at the top, some a plain string in `error`
+  word, a number or a numeral; some put these fields at the top, some a plain string in `error`;
+  on a WebSocket with `status` and `headers` beside it (`responses_websocket` of openai/codex)
 - Anthropic: `{"type": "error", "error": {"type", "message", "details"}, "request_id"}`
 - Google: `{"error": {"code", "message", "status", "details"}}`, also as a list of one
 - AWS: `{"message" | "Message", "__type"}`; in a stream `{"throttlingException": {"message"}}`; of a
@@ -109,16 +110,19 @@ def _read(body: JsonValue, depth: int) -> ErrorFacts:
         request_id=str_or_none(outer.get("requestid")) or str_or_none(inner.get("requestid")),
         limit_tokens=_count(inner.get("nctx")),
         actual_tokens=_count(inner.get("nprompttokens")),
-        headers=_stated_headers(inner.get("metadata")),
+        headers=_stated_headers(inner, outer),
     )
     return _with_upstream(facts, inner, depth) if depth else facts
 
 
-def _stated_headers(metadata: JsonValue) -> dict[str, str]:
-    headers = metadata.get("headers") if isinstance(metadata, Mapping) else None
+def _stated_headers(inner: _Fields, outer: _Fields) -> dict[str, str]:
+    """Return the headers that the body states: in the error's metadata, the error, or beside it."""
+    metadata = inner.get("metadata")
+    within = metadata.get("headers") if isinstance(metadata, Mapping) else None
+    headers = within or inner.get("headers") or outer.get("headers")
     if not isinstance(headers, Mapping):
         return {}
-    return {name: value for name, value in headers.items() if isinstance(value, str)}
+    return {name: str(value) for name, value in headers.items() if isinstance(value, str | int)}
 
 
 def _first_object(body: JsonValue) -> Mapping[str, JsonValue] | None:

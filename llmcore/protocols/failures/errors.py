@@ -133,6 +133,7 @@ _CODES_OF_STATUS: Mapping[int, str] = {
     " tool_use_failed empty_image_file failed_to_download_image image_too_large image_too_small"
     " image_parse_error image_file_too_large image_file_not_found image_not_found"
     " image_download_failed data_residency_mismatch string_too_long max_tokens_exceeded"
+    " previous_response_not_found"
     " 1210 1212 1213 1214 1215 base_resp_1042 base_resp_2013",
     401: "authentication_error UNAUTHENTICATED unauthorized authentication AuthenticationError"
     " InvalidApiKey 1000 1001 1002 1003 1004 base_resp_1004 base_resp_2049",
@@ -147,6 +148,7 @@ _CODES_OF_STATUS: Mapping[int, str] = {
     413: "request_too_large payload_too_large",
     422: "unprocessable unprocessable_entity UnprocessableEntityError",
     429: "rate_limit_error rate_limit_exceeded rate_limited RateLimitError RESOURCE_EXHAUSTED"
+    " too_many_requests_error queue_exceeded service_tier_capacity_exceeded usage_limit_reached"
     " ThrottlingException too_many_requests TooManyRequestsException slow_down"
     " REQUEST_LIMIT_EXCEEDED Throttling Throttling.RateQuota Throttling.BurstRate"
     " Throttling.AllocationQuota limit_requests limit_tokens limit_burst_rate"

@@ -104,9 +104,10 @@ _WAIT_FIELDS = {
     "retry_after_seconds": 1.0,
     "retry_after_ms": 0.001,
     "estimated_time": 1.0,
+    "resets_in_seconds": 1.0,
 }
 """Fields of gateways' errors, with the seconds of their unit; `estimated_time` is Hugging Face's,
-while a model is loaded."""
+while a model is loaded, `resets_in_seconds` that of a limit of ChatGPT's plans."""
 
 
 def _waits_in(holder: JsonValue) -> Iterator[float | None]:

@@ -172,7 +172,7 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
     events: Events = []
     type_ = event.get("type")
     bare = type_ is None and _is_error(event)
-    if type_ == "error" or event.get("object") == "error" or bare:
+    if type_ in _ERRORS or event.get("object") == "error" or bare:
         error = error_from_body(provider=state.context.provider, body=event)
         return fail(state, error, events), events
     handler = _HANDLERS.get(type_) if isinstance(type_, str) else None
@@ -185,6 +185,10 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
     elif type_ not in _IGNORED:
         state = on_notification(state, event, events)
     return state, until_error(events)
+
+
+_ERRORS: Final = ("error", "response.error")
+"""The types of events that are errors: the API's own, and one that gateways write."""
 
 
 def _is_error(event: NativeObject) -> bool:

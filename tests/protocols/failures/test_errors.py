@@ -145,7 +145,7 @@ CODES: dict[type[LLMError], str] = {
         invalid_image image_parse_error image_too_large image_too_small image_file_too_large
         image_file_not_found image_not_found image_download_failed empty_image_file
         failed_to_download_image data_residency_mismatch tool_use_failed string_too_long
-        max_tokens_exceeded""",
+        max_tokens_exceeded previous_response_not_found""",
     AuthenticationError: """authentication_error UNAUTHENTICATED unauthorized authentication
         AuthenticationError invalid_api_key API_KEY_INVALID UnrecognizedClientException
         ExpiredTokenException InvalidSignatureException IncompleteSignature InvalidClientTokenId
@@ -156,7 +156,8 @@ CODES: dict[type[LLMError], str] = {
         model_not_found DeploymentNotFound invalid_model""",
     RateLimitError: """rate_limit_error rate_limit_exceeded rate_limited RateLimitError slow_down
         RESOURCE_EXHAUSTED ThrottlingException throttlingException too_many_requests
-        TooManyRequestsException""",
+        TooManyRequestsException too_many_requests_error queue_exceeded
+        service_tier_capacity_exceeded usage_limit_reached""",
     QuotaExceededError: """insufficient_quota billing_error payment_required billing_not_active
         billing_hard_limit_reached credit_balance_exhausted organization_spend_limit_exceeded
         project_spend_limit_exceeded organization_usage_limit_exceeded
@@ -756,6 +757,21 @@ def test_limits_in_a_body_count_like_headers() -> None:
     assert error.rate_limit is not None
     assert (error.rate_limit.requests_limit, error.rate_limit.requests_remaining) == (50, 0)
     assert (error.retry_after, own.retry_after) == (7, 9)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"type": "error", "status": 429, "error": {"message": "x"}, "headers": {"Retry-After": 7}},
+        {"error": {"code": "rate_limit_exceeded", "message": "x", "headers": {"retry-after": "7"}}},
+    ],
+    ids=["beside the error", "in the error"],
+)
+def test_headers_that_an_error_states_count(body: JsonValue) -> None:
+    """OpenAI states them so in frames of a WebSocket and in errors that it has kept."""
+    error = error_from_body(provider="openai", body=body)
+
+    assert (type(error), error.retry_after) == (RateLimitError, 7)
 
 
 def test_the_wait_of_the_provider_behind_is_kept() -> None:

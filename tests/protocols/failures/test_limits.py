@@ -110,6 +110,7 @@ def test_the_wait_that_a_message_asks_for(message: str, wait_s: float | None) ->
         ({"error": {"message": "Slow down"}, "retry_after": "12"}, 12),
         ({"error": {"metadata": {"retry_after_seconds": 12.5}}}, 12.5),
         ({"detail": "Slow down", "retry_after_ms": 1500}, 1.5),
+        ({"error": {"type": "usage_limit_reached", "resets_in_seconds": 60}}, 60),
         ({"error": "Model x is currently loading", "estimated_time": 20.0}, 20),
         ({"error": {"retry_after": None}, "retry_after": True}, None),
         ({"error": {"retry_after": "soon", "retry_after_ms": []}}, None),

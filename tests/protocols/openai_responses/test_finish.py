@@ -302,6 +302,11 @@ ERRORS: dict[str, tuple[Native, type[errors.LLMError], str]] = {
         errors.ServerError,
         "Broken.",
     ),
+    "named within the response": (
+        {"type": "response.error", "error": {"type": "server_error", "message": "Broken."}},
+        errors.ServerError,
+        "Broken.",
+    ),
     "without a code": (
         {"type": "error", "code": None, "message": "Something.", "param": None},
         errors.ProviderError,
