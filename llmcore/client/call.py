@@ -131,9 +131,8 @@ class _Response:
     async def aclose(self) -> None:
         """Free the connection. It can be reused if the response was read to its end."""
         chunks, self.chunks = self.chunks, None  # at once: two tasks may close
-        if chunks is None:
-            return
-        if not (self.decoder.finished and await _reaches_end(chunks)):
+        self.decoder.keep_usage()
+        if chunks is not None and not (self.decoder.finished and await _reaches_end(chunks)):
             await close_response(self.exchange, chunks)
 
 

@@ -39,7 +39,7 @@ from llmcore.schema.json import ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
-from llmcore.schema.usage import Usage, estimated_tokens
+from llmcore.schema.usage import Usage, estimated_tokens, estimated_usage
 
 
 @with_call_hints()
@@ -71,6 +71,8 @@ class Accumulator:
         self._start: StreamStart | None = None
         self._sources: list[Source] = []
         self._usage: Usage | None = None
+        self._counted: Usage | None = None
+        """The tokens that the server has counted of a response that may not come to its end."""
         self._finish: Finish | None = None
         self._error: LLMError | None = None
         self._fault = ""
@@ -108,6 +110,10 @@ class Accumulator:
         Its deltas need not be processed here, so that their text is stored once.
         """
         self._slots[key] = chunks
+
+    def keep_usage(self, counted: Usage | None) -> None:
+        """Use the tokens that the server has *counted* so far, if the end does not come."""
+        self._counted = counted
 
     def resume(self) -> None:
         """Forget the error that cut the stream, which the following events continue."""
@@ -190,7 +196,7 @@ class Accumulator:
             self._starts.clear()
             self._sources.clear()
             self._diagnostics.clear()
-            self._usage = None
+            self._usage = self._counted = None
             if event.start is not None:
                 earlier = self._start.diagnostics if self._start is not None else ()
                 self._start = evolve(event.start, diagnostics=(*earlier, *event.start.diagnostics))
@@ -199,6 +205,7 @@ class Accumulator:
         """Keep the response so far as a beginning: of the same model's, or of that of *event*."""
         start = self._start or StreamStart(provider="", model="")
         self._earlier_usage = self._estimate(start)
+        self._counted = None
         parts, diagnostics = self._parts()
         self._earlier = tuple(parts)
         self._diagnostics.extend(diagnostics)
@@ -290,17 +297,16 @@ class Accumulator:
         """
         if self._start is None:
             return None
-        counted = start.usage or Usage()
+        counted = self._counted or start.usage or Usage()
         characters = sum(map(_characters, self._slots.values()))
-        estimate = Usage.make(
-            input_tokens=counted.input_tokens,
-            output_tokens=max(counted.output_tokens or 0, estimated_tokens(characters)),
-            cache_read_tokens=counted.cache_read_tokens,
-            cache_write_tokens=counted.cache_write_tokens,
-            cache_write_1h_tokens=counted.cache_write_1h_tokens,
-            audio_input_tokens=counted.audio_input_tokens,
-        )
-        estimate = evolve(estimate, estimated=True)
+        if self._counted is not None and (counted.output_tokens or not characters):
+            estimate = counted
+        else:
+            estimate = estimated_usage(
+                counted,
+                input_tokens=counted.input_tokens,
+                output_tokens=max(counted.output_tokens or 0, estimated_tokens(characters)),
+            )
         return estimate if self._earlier_usage is None else self._earlier_usage + estimate
 
 

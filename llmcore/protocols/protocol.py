@@ -29,6 +29,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.tools import HostedToolKind
+from llmcore.schema.usage import Usage
 
 Body_co = TypeVar("Body_co", covariant=True)
 """The native request body: JSON, typed by a TypedDict."""
@@ -195,6 +196,8 @@ class StreamMachine(Generic[Event, State]):
     has no such frames."""
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None: all are stepped through."""
+    usage: Callable[[State], Usage | None] | None = None
+    """The tokens that the server has counted so far, for a response that ends before its end."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None
     """Where the response was at its last event, for servers that can stream the rest of it
     again; kept in the `provider_metadata` of what a cut stream leaves."""

@@ -210,6 +210,14 @@ class ResponseDecoder:
             attach_native(events, document)
         return events
 
+    def keep_usage(self) -> None:
+        """Keep the tokens that the server has counted so far, if the end has not come."""
+        if self.ended or self._state is None or self._machine.usage is None:
+            return
+        if self._run is not None and self._run[0].after is not None:
+            self._state = self._run[0].after()
+        self.accumulator.keep_usage(self._machine.usage(self._state))
+
     def fail(self, error: LLMError) -> list[LLMEvent]:
         """End the stream with *error*, whose `partial` is set to the response so far."""
         return [] if self.ended else self._completed((ErrorEvent(error),))
@@ -356,6 +364,7 @@ class ResponseDecoder:
                 if kind in _DELTAS:
                     continue
                 if isinstance(done, ErrorEvent):
+                    self.keep_usage()
                     self._facts.fill_error(done.error)
                     if done.error.partial is None:
                         done.error.partial = self._resumable_partial()

@@ -196,7 +196,7 @@ def estimated_tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
-def estimated_usage(known: Usage, *, input_tokens: int, output_tokens: int) -> Usage:
+def estimated_usage(known: Usage, *, input_tokens: int | None, output_tokens: int) -> Usage:
     """Return *known* with these estimates as its tokens of input and output."""
     estimate = Usage.make(
         input_tokens=input_tokens,

@@ -622,6 +622,24 @@ async def test_a_stream_that_breaks_off_keeps_what_came(server: Loopback) -> Non
     assert error.partial.usage.estimated
 
 
+async def test_a_stream_that_is_left_keeps_the_tokens_that_were_counted(server: Loopback) -> None:
+    """Servers may count in each chunk, and bill for what they have made."""
+    counted = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    script = [chat_chunk(delta={"content": "Half"}, usage=counted)]
+    server.handler = lambda _: Answer(
+        script, headers={"content-type": "text/event-stream"}, cut=True
+    )
+    async with Client() as client:
+        stream = client.stream(request(model=model_at(server), prompt="Hi"))
+        async with stream:
+            async for event in stream:
+                if event.type == "text-delta":
+                    break
+        usage = stream.partial_response.usage
+
+    assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (7, 2, False)
+
+
 @pytest.mark.parametrize(
     ("provider", "name", "start"),
     [

@@ -78,6 +78,7 @@ def make(
             fast_reader=stream.fast_reader,
             halt=stream.halt,
             terminal=stream.terminal,
+            usage=finish.stated_usage,
             deltas=stream.DELTAS,
         ),
         whole=partial(stream.whole, rules_of=rules_of),

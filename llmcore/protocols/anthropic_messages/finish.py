@@ -89,6 +89,12 @@ def merge_usage(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObje
     return {**before, **stated}
 
 
+def stated_usage(state: MessagesState) -> Usage | None:
+    """Return the tokens that `message_delta` has counted; None before it, as nothing has."""
+    usage = state.info.usage
+    return map_usage(usage) if state.counted and usage is not None else None
+
+
 # -- facts of the whole response
 
 NOT_OF_MESSAGE: Final = frozenset(

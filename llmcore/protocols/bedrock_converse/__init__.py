@@ -10,7 +10,7 @@ and the path of a call, which names the model); building the request: `body`, `m
 `tools`, `caching`; reading the response: `state`, `content`, `calls`, `finish`, `stream`.
 """
 
-from llmcore.protocols.bedrock_converse import body, stream
+from llmcore.protocols.bedrock_converse import body, finish, stream
 from llmcore.protocols.bedrock_converse.models import converse_path, rules_of
 from llmcore.protocols.bedrock_converse.names import (
     API_NAME,
@@ -56,6 +56,7 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
         step=stream.step,
         halt=stream.halt,
         terminal=stream.terminal,
+        usage=finish.stated_usage,
         fast_reader=stream.fast_reader,
     ),
     whole=stream.whole,

@@ -98,6 +98,12 @@ def with_usage(state: ConverseState, data: NativeObject) -> ConverseState:
     return with_facts(replace(state, info=info), data)
 
 
+def stated_usage(state: ConverseState) -> Usage | None:
+    """Return the tokens that `metadata` has counted; None before it."""
+    info = state.info
+    return None if info.usage is None else map_usage(info.usage, info.metadata.get("serviceTier"))
+
+
 # -- the end
 
 
@@ -107,11 +113,9 @@ def closing_events(state: ConverseState) -> Sequence[LLMEvent]:
     reason = map_finish_reason(
         info.reason, FINISH_REASONS, called=state.called, format_called=state.format_called
     )
-    tier = info.metadata.get("serviceTier")
-    usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     diagnostics = info.notes if info.counted else (*info.notes, _UNCOUNTED)
-    return finish_events(reason, usage, metadata, info.raw, diagnostics)
+    return finish_events(reason, stated_usage(state), metadata, info.raw, diagnostics)
 
 
 _UNCOUNTED: Final = Diagnostic(

@@ -55,6 +55,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
             step=stream.step,
             halt=stream.halt,
             terminal=stream.terminal,
+            usage=finish.stated_usage,
             fast_reader=stream.fast_reader,
             deltas=stream.DELTAS,
         ),

@@ -185,6 +185,11 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
+def stated_usage(state: GeminiState) -> Usage | None:
+    """Return the tokens that the service has counted so far; None if it has not."""
+    return None if state.usage is None else map_usage(state.usage)
+
+
 def _audio_in(usage: Mapping[str, Any]) -> int | None:
     """Return the tokens of audio that no cache held; None where no audio is stated."""
     if _INPUT_DETAILS.isdisjoint(usage):

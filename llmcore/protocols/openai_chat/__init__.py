@@ -68,6 +68,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
             fast_reader=fast_reader,
             halt=stream.halt,
             terminal=stream.terminal,
+            usage=finish.stated_usage,
             deltas=stream.DELTAS,
         ),
         whole=partial(stream.whole, dialect=dialect),

@@ -249,6 +249,12 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     return make(**counts, cost_usd=cost, service_tier=served, raw=dict(usage))
 
 
+def stated_usage(state: ChatState) -> Usage | None:
+    """Return the tokens that the server has counted so far; None if it has not."""
+    info = state.info
+    return None if info.usage is None else map_usage(info.usage, info.metadata.get("service_tier"))
+
+
 def _counts_reasoning_apart(counts: Mapping[str, int | None]) -> bool:
     """Return whether reasoning is counted beside the completion, as xAI and Perplexity do.
 

@@ -60,11 +60,11 @@ from llmcore.protocols.openai_chat.finish import (
     context_of,
     is_error,
     map_reason,
-    map_usage,
     on_info,
     on_start,
     only_text,
     reason_of,
+    stated_usage,
     unwrapped,
 )
 from llmcore.protocols.openai_chat.models import ChatDialect
@@ -176,7 +176,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
     if is_error(chunk):
-        return state, (server_error(state.context, chunk),)
+        return on_info(state, chunk, ()), (server_error(state.context, chunk),)
     events: Events = []
     state = on_start(state, chunk, events)
     choices = objects(chunk.get("choices"))
@@ -185,7 +185,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     only = len(choices) == 1 and not state.context.several_choices
     for choice in choices:
         if choice.get("error"):
-            return state, (*events, server_error(state.context, choice))
+            return on_info(state, chunk, choices), (*events, server_error(state.context, choice))
         if only or number_of(choice) == state.choice or is_rest(state, choice, choices[0]):
             state = _on_choice(state, choice, events)
         else:
@@ -301,10 +301,8 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     flush_audio(state, events)
     emit_extra(state, events)
     reason = map_reason(state.info.reason or "", called=bool(state.calls.calls))
-    tier = info.metadata.get("service_tier")
-    usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    return (*events, *finish_events(reason, usage, metadata, info.raw, diagnostics))
+    return (*events, *finish_events(reason, stated_usage(state), metadata, info.raw, diagnostics))
 
 
 # -- a whole body -------------------------------------------------------------------------

@@ -76,6 +76,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             fast_reader=fast_reader,
             halt=stream.halt,
             terminal=stream.terminal,
+            usage=finish.stated_usage,
             deltas=stream.DELTAS,
             cursor=cursor,
             resume=resume,

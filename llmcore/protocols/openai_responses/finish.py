@@ -73,6 +73,9 @@ from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
+FAILED: Final = ("failed", "cancelled")
+"""The values of `status` of a response that cannot be used."""
+
 # -- the beginning
 
 
@@ -92,8 +95,15 @@ def on_response(state: ResponsesState, response: NativeObject, events: Events) -
     if not info.started:
         provider = state.context.provider
         model = str_or_none(response.get("model")) or state.context.model
+        failed = response.get("status") in FAILED  # of which nothing else has the usage
         events.append(
-            StreamStart(provider=provider, model=model, id=response_id, protocol=PROTOCOL_ID)
+            StreamStart(
+                provider=provider,
+                model=model,
+                id=response_id,
+                protocol=PROTOCOL_ID,
+                usage=_usage_of(response) if failed else None,
+            )
         )
         events += (ProviderEvent(state.owner, event) for event in to_list(info.early))
         events.append(StepStart())
@@ -123,7 +133,6 @@ _METADATA: Final = (
 def finish(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """Emit the end of the response. In the background it ends with the place to resume at."""
     flush_audio(state, events)
-    usage = response.get("usage")
     kept = {name: response[name] for name in _METADATA if response.get(name) is not None}
     diagnostics = to_list(state.info.diagnostics)
     if (status := response.get("status")) in ("queued", "in_progress"):
@@ -134,7 +143,7 @@ def finish(state: ResponsesState, response: NativeObject, events: Events) -> Res
         )
     events += finish_events(
         map_reason(response, state.info),
-        map_usage(usage, kept.get("service_tier")) if isinstance(usage, dict) and usage else None,
+        _usage_of(response),
         {METADATA_KEY: kept} if kept else {},
         response,
         diagnostics,
@@ -193,6 +202,7 @@ def _text(item: Item) -> str:
 
 def fail_response(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """End the response with its own error."""
+    state = replace(state, info=replace(state.info, usage=_usage_of(response)))
     if response.get("status") == "cancelled":
         error: LLMError = AbortError(
             "the response was cancelled at the provider", raw={"status": "cancelled"}
@@ -221,6 +231,16 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     return inclusive_usage(
         **counts, cost_usd=read_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
     )
+
+
+def _usage_of(response: NativeObject) -> Usage | None:
+    usage = object_or_empty(response.get("usage"))
+    return map_usage(usage, response.get("service_tier")) if usage else None
+
+
+def stated_usage(state: ResponsesState) -> Usage | None:
+    """Return the tokens of a response that failed: the API counts them at the end."""
+    return state.info.usage
 
 
 # -- background responses

@@ -32,6 +32,7 @@ from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonValue, NativeObject
 from llmcore.schema.native_json import int_or_none, objects_or_one, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
+from llmcore.schema.usage import Usage
 
 
 class FastPath(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +144,8 @@ class ResponsesInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The diagnostics so far."""
     audio: PersistentList | None = None
     """Pieces of audio and of its transcript: (whether transcript, text)."""
+    usage: Usage | None = None
+    """The tokens of a response that failed."""
 
 
 class ResponsesState(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,6 +51,7 @@ from llmcore.protocols.openai_responses.content import (
     settle_reasoning,
 )
 from llmcore.protocols.openai_responses.finish import (
+    FAILED,
     fail,
     fail_response,
     finish,
@@ -296,7 +297,7 @@ def _on_end(state: ResponsesState, event: NativeObject, events: Events) -> Respo
 def _end(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """End all items with the final response. Of one that failed, calls are not to be run."""
     state = on_response(state, response, events)
-    broken = response.get("status") in ("failed", "cancelled")
+    broken = response.get("status") in FAILED
     output = [item for item in objects(response.get("output")) if str_or_none(item.get("type"))]
     if not broken and repeats_items(state, output):  # as in most streams
         return finish(state, response, events)
