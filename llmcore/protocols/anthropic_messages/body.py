@@ -256,6 +256,7 @@ _BETA_BY_FIELD: Final = {
     "compaction": "compact-2026-09-04",
     "fallbacks": _SERVER_SIDE_FALLBACK,
     "fallback_credit_token": "fallback-credit-2026-07-01",
+    "billing_policy": "user-profiles-billing-2026-10-01",
     "thread": "message-threads-2026-08-12",
     "speed": "fast-mode-2026-02-01",
 }

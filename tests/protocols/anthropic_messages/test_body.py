@@ -639,6 +639,7 @@ def test_beta_features_are_joined() -> None:
         ({"fallbacks": [{"model": "claude-opus-4-8"}]}, "server-side-fallback-2026-07-01"),
         ({"fallback_credit_token": {"token": "t"}}, "fallback-credit-2026-07-01"),
         ({"thread": {"type": "create"}}, "message-threads-2026-08-12"),
+        ({"billing_policy": {"type": "billing_policy"}}, "user-profiles-billing-2026-10-01"),
         ({"speed": "fast"}, "fast-mode-2026-02-01"),
         (
             {"output_config": {"task_budget": {"type": "tokens", "total": 9}}},
