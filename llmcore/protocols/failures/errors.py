@@ -133,14 +133,14 @@ _CODES_OF_STATUS: Mapping[int, str] = {
     " tool_use_failed empty_image_file failed_to_download_image image_too_large image_too_small"
     " image_parse_error image_file_too_large image_file_not_found image_not_found"
     " image_download_failed data_residency_mismatch string_too_long max_tokens_exceeded"
-    " previous_response_not_found"
+    " previous_response_not_found string_above_max_length array_above_max_length"
     " 1210 1212 1213 1214 1215 base_resp_1042 base_resp_2013",
     401: "authentication_error UNAUTHENTICATED unauthorized authentication AuthenticationError"
     " InvalidApiKey 1000 1001 1002 1003 1004 base_resp_1004 base_resp_2049",
     402: "billing_error payment_required",
     403: "permission_error PERMISSION_DENIED AccessDeniedException forbidden PermissionDeniedError"
     " AccessDenied 1110 1111 1112 1121 1220 1311",
-    404: "not_found_error NOT_FOUND ResourceNotFoundException NotFoundError"
+    404: "not_found_error NOT_FOUND ResourceNotFoundException NotFoundError resource_not_found"
     " RESOURCE_DOES_NOT_EXIST 1211 1221 1222",
     408: "timeout_error DEADLINE_EXCEEDED ModelTimeoutException timeout request_timeout"
     " vector_store_timeout base_resp_1001",
@@ -161,7 +161,8 @@ _CODES_OF_STATUS: Mapping[int, str] = {
     503: "UNAVAILABLE ServiceUnavailableException unavailable_error service_unavailable"
     " TEMPORARILY_UNAVAILABLE",
     529: "overloaded_error overloaded provider_overloaded engine_overloaded"
-    " engine_overloaded_error server_is_overloaded ModelNotReadyException 1305 1312",
+    " engine_overloaded_error server_is_overloaded server_overloaded flex_unavailable"
+    " over_capacity ModelNotReadyException 1305 1312",
 }
 _STATUS_OF_CODE = {
     folded(code): status for status, codes in _CODES_OF_STATUS.items() for code in codes.split()
@@ -251,7 +252,7 @@ _RULES = (
         _codes(
             "insufficient_quota billing_hard_limit_reached billing_not_active"
             " credit_balance_exhausted organization_spend_limit_exceeded"
-            " project_spend_limit_exceeded organization_usage_limit_exceeded"
+            " project_spend_limit_exceeded organization_usage_limit_exceeded usage_limit_exceeded"
             " enforced_spend_limit_reached contract_spend_limit_reached"
             " linked_organization_spend_limit_reached exceeded_current_quota_error Arrearage"
             " ServiceQuotaExceededException 1113 1309 base_resp_1008 AllocationQuota.FreeTierOnly"

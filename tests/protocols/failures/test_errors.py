@@ -145,7 +145,7 @@ CODES: dict[type[LLMError], str] = {
         invalid_image image_parse_error image_too_large image_too_small image_file_too_large
         image_file_not_found image_not_found image_download_failed empty_image_file
         failed_to_download_image data_residency_mismatch tool_use_failed string_too_long
-        max_tokens_exceeded previous_response_not_found""",
+        max_tokens_exceeded previous_response_not_found string_above_max_length""",
     AuthenticationError: """authentication_error UNAUTHENTICATED unauthorized authentication
         AuthenticationError invalid_api_key API_KEY_INVALID UnrecognizedClientException
         ExpiredTokenException InvalidSignatureException IncompleteSignature InvalidClientTokenId
@@ -153,14 +153,14 @@ CODES: dict[type[LLMError], str] = {
     AccessDeniedError: """permission_error PERMISSION_DENIED AccessDeniedException forbidden
         PermissionDeniedError""",
     NotFoundError: """not_found_error NOT_FOUND ResourceNotFoundException NotFoundError
-        model_not_found DeploymentNotFound invalid_model""",
+        model_not_found DeploymentNotFound invalid_model resource_not_found""",
     RateLimitError: """rate_limit_error rate_limit_exceeded rate_limited RateLimitError slow_down
         RESOURCE_EXHAUSTED ThrottlingException throttlingException too_many_requests
         TooManyRequestsException too_many_requests_error queue_exceeded
         service_tier_capacity_exceeded usage_limit_reached""",
     QuotaExceededError: """insufficient_quota billing_error payment_required billing_not_active
         billing_hard_limit_reached credit_balance_exhausted organization_spend_limit_exceeded
-        project_spend_limit_exceeded organization_usage_limit_exceeded
+        project_spend_limit_exceeded organization_usage_limit_exceeded usage_limit_exceeded
         ServiceQuotaExceededException exceeded_current_quota_error Arrearage""",
     ServerError: """api_error server_error internal_error internal_server_error
         InternalServerError INTERNAL UNAVAILABLE UNKNOWN DATA_LOSS server bad_gateway
@@ -168,7 +168,8 @@ CODES: dict[type[LLMError], str] = {
         InternalServerException internalServerException ServiceUnavailableException
         ModelErrorException modelStreamErrorException""",
     OverloadedError: """overloaded_error overloaded provider_overloaded engine_overloaded
-        engine_overloaded_error server_is_overloaded ModelNotReadyException""",
+        engine_overloaded_error server_is_overloaded ModelNotReadyException server_overloaded
+        flex_unavailable over_capacity""",
     RequestTimeoutError: """timeout_error timeout request_timeout DEADLINE_EXCEEDED
         vector_store_timeout ModelTimeoutException modelTimeoutException""",
     ContextLengthError: """request_too_large payload_too_large context_length_exceeded
