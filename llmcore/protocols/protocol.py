@@ -11,7 +11,7 @@ the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike
 `protocol_by_id` finds a protocol by its id.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
@@ -156,6 +156,21 @@ class FastReader(msgspec.Struct, frozen=True):
     """Returns the state after all that was read; None if it stays the same."""
 
 
+class TextSoFar(msgspec.Struct):
+    """The text of a stream that is one text so far."""
+
+    chunks: list[str] = []
+    """The text so far."""
+    reader: FastReader | None = None
+    """Reads the frames that only add to the text; None before it begins."""
+
+
+TextFrames: TypeAlias = Generator[Sequence[LLMEvent], Frame, None]
+"""Takes each frame before and after the deltas and gives its events, complete, of a stream that is
+one text; it ends at any other frame. It sets the reader of the text with the frame that begins
+it."""
+
+
 TextReader: TypeAlias = Callable[[bytes], str | None]
 """Returns the text that the event in a payload adds; None, or "", for any other event."""
 
@@ -194,6 +209,8 @@ class StreamMachine(Generic[Event, State]):
     """The per-token path: how to read the frames that only continue what is open in a state. Each
     gives the delta that `step` would give, without reading the whole event. None if that state
     has no such frames."""
+    one_text: Callable[[LLMRequest, TextSoFar], TextFrames] | None = None
+    """Reads a stream that is one text, as most are, without states: see `protocols.one_text`."""
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None: all are stepped through."""
     usage: Callable[[State], Usage | None] | None = None

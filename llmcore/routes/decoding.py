@@ -17,8 +17,9 @@ After each step, the state machine may return a `FastReader` for its new state. 
 that only continue the open segment; the state after them is computed when another frame needs it.
 A step whose one event is an ordinary delta takes `SegmentFold.append`, and nothing after it.
 `halt` returns the last events after the terminal native event or the last byte. Any failure becomes
-one `ErrorEvent`, after which nothing is read. A response that was not streamed goes through
-`Protocol.whole` instead of framing, `decode` and `step`.
+one `ErrorEvent`, after which nothing is read. A stream that is one text takes neither path: see
+`protocols.one_text`. A response that was not streamed goes through `Protocol.whole` instead of
+framing, `decode` and `step`.
 """
 
 import re
@@ -30,6 +31,7 @@ from attrs import evolve
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold, deltas
 from llmcore.protocols.failures.errors import error_from_response
+from llmcore.protocols.one_text import OneText
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
 from llmcore.protocols.response_parts import CompleteEvents
 from llmcore.protocols.tools import fit_tool_names
@@ -91,8 +93,12 @@ class ResponseDecoder:
         self._facts = ResponseFacts(
             request, fitted.originals, context or ResponseContext(), self._native
         )
+        self._begun = False
+        """Whether the first bytes of a stream have arrived."""
+        self._text: OneText | None = None
+        """Reads a stream as long as it is one text; None once the state machine reads it."""
         self._state: Any = None
-        """The state of the state machine; set when the first bytes of a stream arrive."""
+        """The state of the state machine, once it reads the stream."""
         self._frames: FrameDecoder
         """Splits the bytes of a stream into frames; set when the first bytes arrive."""
         self._head = b""
@@ -117,6 +123,8 @@ class ResponseDecoder:
         """The position from which the server can stream the rest of the response, or empty."""
         if self._machine.cursor is None or self._last is None:
             return {}
+        if self._text is not None:
+            self._take_over(self._text)
         return self._machine.cursor(self._state, self._machine.decode(self._last))
 
     def resume(self, framing: Framing) -> None:
@@ -138,7 +146,7 @@ class ResponseDecoder:
 
     def feed(self, chunk: bytes) -> list[LLMEvent]:
         """Return the events that *chunk* completes."""
-        if self._state is None:
+        if not self._begun:
             self._begin()
         if self._last is None and len(self._head) < _QUOTED:
             self._head += chunk[:_QUOTED]
@@ -161,7 +169,7 @@ class ResponseDecoder:
         """Return the last events, after the last byte."""
         if self.ended:
             return []
-        if self._state is None:
+        if not self._begun:
             self._begin()
         try:
             frames = self._frames.close()
@@ -178,8 +186,13 @@ class ResponseDecoder:
         return events
 
     def _begin(self) -> None:
+        self._begun = True
         self._frames = self._framing.new_decoder()
-        self._state = self._machine.initial(self._request)
+        one_text = self._machine.one_text
+        if one_text is None or self._native is not None:
+            self._state = self._machine.initial(self._request)
+        else:
+            self._text = OneText(one_text, self._request)
 
     def whole(self, body: bytes) -> list[LLMEvent]:
         """Return the events of a response that was not streamed.
@@ -212,8 +225,10 @@ class ResponseDecoder:
 
     def keep_usage(self) -> None:
         """Keep the tokens that the server has counted so far, if the end has not come."""
-        if self.ended or self._state is None or self._machine.usage is None:
+        if self.ended or not self._begun or self._machine.usage is None:
             return
+        if self._text is not None:
+            self._take_over(self._text)
         if self._run is not None and self._run[0].after is not None:
             self._state = self._run[0].after()
         self.accumulator.keep_usage(self._machine.usage(self._state))
@@ -267,6 +282,13 @@ class ResponseDecoder:
 
     def _read_frame(self, frame: Frame, events: list[LLMEvent]) -> None:
         """Add the events of *frame* to *events*."""
+        if self._text is not None:
+            plain = self._text.read(frame)
+            if plain is not None:
+                self._add_plain(plain, self._text, events)
+                self._last = frame
+                return
+            self._take_over(self._text)
         try:
             event = self._machine.decode(frame)
             if event is None:
@@ -286,6 +308,41 @@ class ResponseDecoder:
             if not self.ended and self._machine.terminal(event):
                 events += self._halted()
         self._run = self._new_run()
+
+    def _add_plain(self, plain: Iterable[LLMEvent], text: OneText, events: list[LLMEvent]) -> None:
+        """Add the complete events of a stream that is one text to *events*."""
+        for event in plain:
+            kind = type(event)
+            done = self._facts.filled(event) if kind in FILLED else event
+            events.append(done)
+            if kind is not TextDelta:
+                self.accumulator.feed(done)
+            if isinstance(done, TextStart):
+                self.accumulator.share_chunks(("text", done.id), text.chunks)
+            self.ended = kind is Finish
+        self._run = text.run()
+
+    def _take_over(self, text: OneText) -> None:
+        """Let the state machine read on, from the state after the frames so far."""
+        self._text = None
+        self._state = self._machine.initial(self._request)
+        self._step_through(text.opening)
+        if text.reader is not None:
+            key = "text", text.reader.segment
+            chunks = self._segments.chunks(key)
+            if chunks is not None:
+                chunks[:] = text.chunks
+            self._step_through(text.closing)
+            if chunks is not None and self._segments.chunks(key) is not None:
+                self.accumulator.share_chunks(key, chunks)
+        self._run = self._new_run()
+
+    def _step_through(self, frames: Iterable[Frame]) -> None:
+        """Bring the state machine and the segments past *frames*, whose events were returned."""
+        for frame in frames:
+            self._state, bare = self._machine.step(self._state, self._machine.decode(frame))
+            for event in bare:
+                self._segments.feed(event)
 
     def _as_utf8(self, data: bytes) -> bytes | None:
         """Return *data* with U+FFFD for bytes that are not UTF-8; None if all are.
@@ -325,6 +382,8 @@ class ResponseDecoder:
 
     def _halted(self) -> list[LLMEvent]:
         """Return the last events of the machine; a StreamError if its state is invalid."""
+        if self._text is not None:
+            self._take_over(self._text)
         if self._run is not None and self._run[0].after is not None:
             self._state = self._run[0].after()
         try:

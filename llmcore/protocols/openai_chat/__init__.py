@@ -69,6 +69,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
             halt=stream.halt,
             terminal=stream.terminal,
             usage=finish.stated_usage,
+            one_text=partial(finish.one_text, dialect=dialect, read=stream.texts_reader("content")),
             deltas=stream.DELTAS,
         ),
         whole=partial(stream.whole, dialect=dialect),

@@ -12,13 +12,15 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.failures.error_body import has_error_fields, states_failure
+from llmcore.protocols.one_text import start_events, text_delta, text_end, text_start
 from llmcore.protocols.openai_chat.executed import audio_type
 from llmcore.protocols.openai_chat.models import (
     ChatDialect,
@@ -36,10 +38,12 @@ from llmcore.protocols.openai_chat.names import (
     USAGE_FIELDS,
 )
 from llmcore.protocols.openai_chat.state import ChatState, ChatStreamContext
+from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
     Events,
     counts_reader,
+    finish_events,
     finish_reason,
     inclusive_usage,
     only_object,
@@ -49,7 +53,7 @@ from llmcore.protocols.response_parts import (
     text_response,
 )
 from llmcore.protocols.tools import are_plain_arguments
-from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
+from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart, TextDelta
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, present
 from llmcore.schema.native_json import (
     all_objects,
@@ -158,10 +162,9 @@ def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObjec
     info = state.info
     usage = _usage_in(chunk, choices)
     if usage is not None:
-        before = info.usage or {}
         info = replace(
             info,
-            usage=before if before and not _counts_any(usage) else {**before, **present(usage)},
+            usage=_latest_usage(info.usage, usage),
             final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
         )
     known = info.metadata
@@ -171,6 +174,13 @@ def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObjec
     if metadata:
         info = replace(info, metadata=with_entries(known, metadata))
     return state if info is state.info else replace(state, info=info)
+
+
+def _latest_usage(before: JsonObject | None, usage: NativeObject) -> JsonObject:
+    """Return the fields of *usage*, and those that only the one *before* had."""
+    if before and not _counts_any(usage):
+        return before
+    return {**(before or {}), **present(usage)}
 
 
 def _counts_any(usage: NativeObject) -> bool:
@@ -352,3 +362,115 @@ def _is_call(native: NativeObject) -> bool:
         return False
     named = native.get("type") == "function" and str_or_none(function.get("name")) is not None
     return named and are_plain_arguments(function.get("arguments"))
+
+
+# -- a stream that is one text: see `protocols.one_text`
+
+
+class _PlainDelta(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    role: Literal["assistant"] | None = None
+    content: str | None = None
+    refusal: None = None
+    reasoning_content: None = None
+    reasoning: None = None
+    tool_calls: None = None
+    function_call: None = None
+
+
+class _PlainChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    delta: _PlainDelta
+    index: Literal[0] | None = None
+    finish_reason: str | None = None
+    logprobs: None = None
+
+
+class _PlainChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    choices: Annotated[list[_PlainChoice], msgspec.Meta(max_length=1)]
+    id: str | None = None
+    object: Literal["chat.completion.chunk"] | None = None
+    created: int | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    obfuscation: str | None = None
+    service_tier: str | None = None
+    system_fingerprint: str | None = None
+
+
+_read_plain: Final = msgspec.json.Decoder(_PlainChunk).decode
+
+
+class _PlainFacts(msgspec.Struct):
+    """The facts of such a stream beside its text, as the last chunk had them."""
+
+    reason: str | None = None
+    usage: JsonObject | None = None
+    metadata: NativeObject = {}
+
+    def keep(self, chunk: _PlainChunk) -> None:
+        """Add those of *chunk*."""
+        for choice in chunk.choices:
+            if choice.finish_reason and choice.finish_reason != "null":
+                self.reason = choice.finish_reason
+        if chunk.usage is not None:
+            self.usage = _latest_usage(self.usage, chunk.usage)
+        if chunk.service_tier is not None:
+            self.metadata["service_tier"] = chunk.service_tier
+        if chunk.system_fingerprint is not None:
+            self.metadata["system_fingerprint"] = chunk.system_fingerprint
+
+    def end(self, reason: str) -> Sequence[LLMEvent]:
+        """Return the end of the response, whose text ended for *reason*."""
+        usage, tier = self.usage, self.metadata.get("service_tier")
+        return finish_events(
+            map_reason(reason, called=False),
+            None if usage is None else map_usage(usage, tier),
+            {METADATA_KEY: self.metadata} if self.metadata else {},
+            None,
+        )
+
+
+def _plain_chunk(frame: Frame) -> _PlainChunk | None:
+    """Return the chunk in *frame*; None if it may do more than such a stream's."""
+    try:
+        chunk = _read_plain(frame[1])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return None if frame[0] or not (chunk.choices or chunk.usage) else chunk
+
+
+def one_text(
+    request: LLMRequest,
+    text: TextSoFar,
+    dialect: ChatDialect,
+    read: Callable[[Iterable[Frame]], list[str]],
+) -> TextFrames:
+    """Read a stream that is one text; *read* reads its deltas."""
+    if dialect.think_tag(request.model_id) or forces_call_by_schema(request, dialect):
+        return
+    if _asks_for_several(request, request.options_for(METADATA_KEY, request.provider_id)):
+        return
+    chunk = _plain_chunk((yield ()))
+    if chunk is None or not chunk.choices:
+        return
+    facts = _PlainFacts()
+    events: Sequence[LLMEvent]
+    events = start_events(request, PROTOCOL_ID, model=chunk.model, response_id=chunk.id)
+    while chunk is not None:
+        content = chunk.choices[0].delta.content if chunk.choices else None
+        facts.keep(chunk)
+        if content:
+            if text.reader is not None or facts.reason is not None:
+                return
+            text.reader = FastReader(TextDelta, _SEGMENT, read)
+            text.chunks.append(content)
+            events = (*events, text_start(_SEGMENT), text_delta(_SEGMENT, content))
+        frame = yield events
+        events = ()
+        if frame == ("", b"[DONE]"):
+            break
+        chunk = _plain_chunk(frame)
+    if chunk is not None and text.reader is not None and facts.reason is not None:
+        yield (text_end(_SEGMENT, "".join(text.chunks)), *facts.end(facts.reason))
+
+
+_SEGMENT: Final = "text_0"

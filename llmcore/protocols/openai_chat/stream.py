@@ -391,6 +391,12 @@ def fast_reader(state: ChatState) -> FastReader | None:
         return None if call is None else _arguments_reader(call)
     if not field:
         return None
+    kind = TextDelta if field == "content" else ReasoningDelta
+    return FastReader(kind, state.segment, texts_reader(field))
+
+
+def texts_reader(field: str) -> Callable[[Iterable[Frame]], list[str]]:
+    """Return how to read the chunks whose deltas have only this *field*."""
 
     def read(frames: Iterable[Frame]) -> list[str]:
         texts: list[str] = []
@@ -406,8 +412,7 @@ def fast_reader(state: ChatState) -> FastReader | None:
             texts.append(text)
         return texts
 
-    kind = TextDelta if field == "content" else ReasoningDelta
-    return FastReader(kind, state.segment, read)
+    return read
 
 
 def _arguments_reader(call: ChatCall) -> FastReader:

@@ -1,0 +1,107 @@
+"""Reads a stream that is one text without the states of its protocol's machine.
+
+    data: {"choices": [{"delta": {"role": "assistant"}}]}    opening: the start of the stream
+    data: {"choices": [{"delta": {"content": "Hel"}}]}       opening: the start of the text
+    data: {"choices": [{"delta": {"content": "lo"}}]}        read by `TextSoFar.reader`
+    data: {"choices": [{"finish_reason": "stop"}]}           closing
+    data: [DONE]                                             closing: all ends
+
+Most streams are such a text. A protocol's `one_text` knows which frames those are, by types that
+have no place for anything else, and gives the events that the machine and the folds would. At the
+first frame that may be more, it ends, and the machine reads on: `OneText` keeps the few frames
+around the deltas, which bring the machine to the same state, since deltas do not change it.
+
+That saves three tenths of the instructions of a stream of Chat Completions with one delta, without
+a network.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
+from llmcore.schema.changed import copying
+from llmcore.schema.events import LLMEvent, StepStart, StreamStart, TextDelta, TextEnd, TextStart
+from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import Usage
+
+
+class OneText:
+    """A stream that is one text so far."""
+
+    def __init__(
+        self, read: Callable[[LLMRequest, TextSoFar], TextFrames], request: LLMRequest
+    ) -> None:
+        self._text = TextSoFar()
+        self.opening: list[Frame] = []
+        """The frames up to the one that begins the text."""
+        self.closing: list[Frame] = []
+        """The frames after the deltas."""
+        self._frames = read(request, self._text)
+        next(self._frames, None)
+
+    def read(self, frame: Frame) -> Sequence[LLMEvent] | None:
+        """Return the events of *frame*, complete; None if the state machine has to read it."""
+        kept = self.opening if self._text.reader is None else self.closing
+        kept.append(frame)
+        try:
+            return self._frames.send(frame)
+        except StopIteration:
+            kept.pop()
+            return None
+
+    @property
+    def reader(self) -> FastReader | None:
+        """The reader of the frames that only add to the text; None before it begins."""
+        return self._text.reader
+
+    @property
+    def chunks(self) -> list[str]:
+        """The text so far."""
+        return self._text.chunks
+
+    def run(self) -> tuple[FastReader, list[str]] | None:
+        """Return the reader and the text while frames may only add to it."""
+        reader = self._text.reader
+        return None if reader is None or self.closing else (reader, self._text.chunks)
+
+
+def start_events(
+    request: LLMRequest,
+    protocol_id: str,
+    *,
+    model: str | None,
+    response_id: str | None,
+    usage: Usage | None = None,
+) -> tuple[LLMEvent, LLMEvent]:
+    """Return the beginning of the response to *request*."""
+    model = model or request.model_id
+    start = _started(_START, request.provider_id, model, response_id or None, protocol_id, usage)
+    return start, _step_started(_STEP_START)
+
+
+def text_start(segment: str, metadata: ProviderMetadata | None = None) -> LLMEvent:
+    """Return the start of the text."""
+    return _text_started(_TEXT_START, segment, {**(metadata or {})})
+
+
+def text_delta(segment: str, text: str) -> LLMEvent:
+    """Return a piece of the text."""
+    return _text_came(_TEXT_DELTA, segment, text)
+
+
+def text_end(segment: str, text: str, metadata: ProviderMetadata | None = None) -> LLMEvent:
+    """Return the end of the text."""
+    return _text_ended(_TEXT_END, segment, text, {**(metadata or {})})
+
+
+_START: Final = StreamStart(provider="", model="")
+_STEP_START: Final = StepStart()
+_TEXT_START: Final = TextStart("")
+_TEXT_DELTA: Final = TextDelta("", "")
+_TEXT_END: Final = TextEnd("")
+_started: Final = copying(StreamStart, "provider", "model", "id", "protocol", "usage")
+_step_started: Final = copying(StepStart)
+_text_started: Final = copying(TextStart, "id", "provider_metadata")
+_text_came: Final = copying(TextDelta, "id", "text")
+_text_ended: Final = copying(TextEnd, "id", "text", "provider_metadata")
