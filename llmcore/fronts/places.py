@@ -8,7 +8,6 @@ each client sends back counts: the user's content, results of tools, and the cal
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Final, cast
 
 from attrs import evolve
@@ -30,15 +29,22 @@ from llmcore.schema.messages import Message
 _OF_CLIENT: Final = frozenset({"tool", "user"})
 
 
-def place_of(before: Sequence[Message]) -> str:
-    """Return the place of the response that follows the messages *before*."""
-    digest = hashlib.blake2b(digest_size=15)
-    for message in before:
-        parts = message.content if message.role in _OF_CLIENT else message.tool_calls
-        for sent in _sent_back(parts):
-            digest.update(b"%d:" % len(sent))
-            digest.update(sent)
-    return digest.hexdigest()
+class Places:
+    """The places of the responses of one conversation, in order: each message is read once."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=15)
+        self._count = 0
+
+    def after(self, before: Sequence[Message]) -> str:
+        """Return the place of the response after *before*, which begins with what came last."""
+        for message in before[self._count :]:
+            parts = message.content if message.role in _OF_CLIENT else message.tool_calls
+            for sent in _sent_back(parts):
+                self._digest.update(b"%d:" % len(sent))
+                self._digest.update(sent)
+        self._count = len(before)
+        return self._digest.hexdigest()
 
 
 def _sent_back(parts: Iterable[ContentPart]) -> Iterator[bytes]:
@@ -73,13 +79,12 @@ def with_place(
     first = next((part for part in seen if isinstance(part, ToolCallPart)), None)
     if not states or first is None:
         return states
-    return {**states, place_of(before) + _key_without_id(first): next(iter(states.values()))}
+    return {**states, Places().after(before) + _key_without_id(first): next(iter(states.values()))}
 
 
-def kept_at(kept_state: KeptState, before: Sequence[Message]) -> KeptState:
+def kept_at(kept_state: KeptState, places: Places, before: Sequence[Message]) -> KeptState:
     """Return *kept_state* for the calls of the response after *before*, which may have no ids."""
-    place = cache(lambda: place_of(before))
-    return lambda key: kept_state(f"{place()}{key}" if key.startswith(_NO_ID) else key)
+    return lambda key: kept_state(places.after(before) + key if key.startswith(_NO_ID) else key)
 
 
 _NO_ID: Final = ":"

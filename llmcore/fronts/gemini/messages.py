@@ -26,6 +26,7 @@ from llmcore.fronts.gemini.content import (
     sets_detail,
 )
 from llmcore.fronts.gemini.turns import read_turn
+from llmcore.fronts.places import Places
 from llmcore.fronts.reading import AnsweredCalls, report_unknown
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.gemini.parts import MediaPart
@@ -132,6 +133,7 @@ class _ContentsReader:
         self._open = _OpenCalls(())
         """Calls of the last turn that have no result yet."""
         self._answered = AnsweredCalls()
+        self._places = Places()
 
     def add(self, content: object, path: str) -> None:
         """Read the next content."""
@@ -275,7 +277,9 @@ class _ContentsReader:
         if not turn:
             return
         calls: list[ToolCallPart] = []
-        for message in read_turn(turn, self._upstream, self._messages, self._diagnostics):
+        for message in read_turn(
+            turn, self._upstream, self._messages, self._places, self._diagnostics
+        ):
             self._messages.append(message)
             calls += message.tool_calls
         self._open = _OpenCalls(calls)

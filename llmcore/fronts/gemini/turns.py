@@ -23,7 +23,7 @@ from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.carrier import is_signature
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
 from llmcore.fronts.opaque_state import EchoReader
-from llmcore.fronts.places import kept_at
+from llmcore.fronts.places import Places, kept_at
 from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PIECE_FIELDS, PROTOCOL_ID
@@ -45,6 +45,7 @@ def read_turn(
     turn: Sequence[PlacedPart],
     upstream: Upstream,
     before: Sequence[Message],
+    places: Places,
     diagnostics: Diagnostics,
 ) -> list[Message]:
     """Return *turn*, which follows the messages *before*, as responses.
@@ -56,7 +57,7 @@ def read_turn(
         messages = _native_turn(turn, upstream, before)
     else:
         if upstream.kept_state is not None:
-            upstream = changed(upstream, kept_state=kept_at(upstream.kept_state, before))
+            upstream = changed(upstream, kept_state=kept_at(upstream.kept_state, places, before))
         messages = _TurnReader(upstream, sealed=sealed, diagnostics=diagnostics).read(turn)
     return [_with_ids(message, len(before) + index) for index, message in enumerate(messages)]
 
