@@ -229,19 +229,20 @@ def read_tier(body: Fields, protocol_id: str | None, diagnostics: Diagnostics) -
     return None
 
 
-_TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority"})
+CHAT_TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority"})
+RESPONSES_TIERS: Final = CHAT_TIERS | {"ultrafast"}
 
 
-def service_tier(event: Finish) -> str | None:
-    """Return the tier that served a response; None if it was not stated, or is none of OpenAI's."""
+def service_tier(event: Finish, tiers: frozenset[str]) -> str | None:
+    """Return the tier that served a response; None if it was not stated, or is none of *tiers*."""
     if event.usage is not None and event.usage.service_tier is not None:
-        return tier_of(event.usage)
+        return tier_of(event.usage, tiers)
     native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
     tier = str_or_none(native.get("service_tier"))
-    return tier if tier in _TIERS else None
+    return tier if tier in tiers else None
 
 
-def tier_of(usage: Usage | None) -> str | None:
-    """Return the tier in *usage*; None if it was not stated, or is none of OpenAI's."""
+def tier_of(usage: Usage | None, tiers: frozenset[str]) -> str | None:
+    """Return the tier in *usage*; None if it was not stated, or is none of *tiers*."""
     tier = None if usage is None else usage.service_tier
-    return tier if tier in _TIERS else None
+    return tier if tier in tiers else None

@@ -15,7 +15,7 @@ that it wrote is found again however long the response was.
 Each protocol finds the candidates in its own body and writes the chosen breakpoints to it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
 
@@ -167,8 +167,10 @@ model families"), read November 2026.
 """
 OPENAI_BREAKPOINT: Final = "prompt_cache_breakpoint"
 """The field of a content part that ends a cached prefix."""
-_OPENAI_TTLS: Final = frozenset({"30m", "12h"})
-"""Retentions that are values of `prompt_cache_options`, not of `prompt_cache_retention`."""
+OPENAI_LIFETIMES: Final = ("30m", "12h")
+"""Lifetimes of breakpoints: retentions that are values of `prompt_cache_options`, not of
+`prompt_cache_retention`."""
+_NO_BREAKPOINTS: Final = "the model takes no breakpoints of the prompt cache"
 
 
 def mark_breakpoint(
@@ -186,14 +188,21 @@ def mark_breakpoint(
     if taken:
         natives[-1][OPENAI_BREAKPOINT] = {"mode": "explicit", **({"ttl": own} if own else {})}
     elif own is not None:
-        why = "the model takes no breakpoints of the prompt cache"
+        why = _NO_BREAKPOINTS
         diagnostics.at(f"{OPENAI_BREAKPOINT}.ttl").unsupported(why)
 
 
 def openai_cache_fields(
-    request: LLMRequest, natives: Iterable[dict[str, Any]], *, takes_breakpoints: bool
+    request: LLMRequest,
+    natives: Iterable[dict[str, Any]],
+    diagnostics: Diagnostics,
+    *,
+    takes_breakpoints: bool,
+    lifetimes: Collection[str] = OPENAI_LIFETIMES,
 ) -> dict[str, Any]:
     """Return OpenAI's parameters of the prompt cache.
+
+    *lifetimes* are those that the API takes for the breakpoints of a request.
 
     By default OpenAI places a breakpoint at the end of the newest message. This is switched off
     where the caller places them, or wants none, unless one of the caller's marks is not in
@@ -207,14 +216,17 @@ def openai_cache_fields(
         options["mode"] = "explicit"
     if cache.mode == "off":
         return {"prompt_cache_options": options} if options else {}
-    if cache.retention in _OPENAI_TTLS:
-        options["ttl"] = cache.retention
     fields: dict[str, Any] = {} if cache.key is None else {"prompt_cache_key": cache.key}
-    if options:
-        fields["prompt_cache_options"] = options
-    if cache.retention is not None and "ttl" not in options:
+    if cache.retention in OPENAI_LIFETIMES:
+        if takes_breakpoints and cache.retention in lifetimes:
+            options["ttl"] = cache.retention
+        else:
+            why = f"the API keeps breakpoints for {', '.join(lifetimes)}"
+            why = why if takes_breakpoints else _NO_BREAKPOINTS
+            diagnostics.at("cache.retention").unsupported(why)
+    elif cache.retention is not None:
         fields["prompt_cache_retention"] = cache.retention
-    return fields
+    return {**fields, "prompt_cache_options": options} if options else fields
 
 
 def _marks(request: LLMRequest) -> int:

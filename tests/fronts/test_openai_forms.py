@@ -1,5 +1,7 @@
 """Errors, lists of models and bytes of tokens in OpenAI's form."""
 
+from typing import Any
+
 import openai
 import pytest
 
@@ -8,11 +10,14 @@ from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.fronts.front import ListedModel, front_by_id
 from llmcore.fronts.openai_chat import content as chat_content
 from llmcore.fronts.openai_forms import (
+    CHAT_TIERS,
+    RESPONSES_TIERS,
     listed_model,
     message_of,
     model_list,
     read_cache,
     read_tier,
+    service_tier,
     token_bytes,
 )
 from llmcore.fronts.openai_responses import content as responses_content
@@ -32,6 +37,7 @@ from llmcore.schema.events import (
     TextStart,
 )
 from llmcore.schema.json import JsonObject
+from llmcore.schema.usage import Usage
 from llmcore.testing import recorded_events, write_as_front
 from tests.support.error_kinds import ERROR_KINDS
 
@@ -228,3 +234,15 @@ def test_tiers_of_openai_alone_are_kept_from_other_vendors(
 
     assert read_tier({"service_tier": tier}, protocol_id, diagnostics) == read
     assert [one.path for one in diagnostics.entries] == lost
+
+
+@pytest.mark.parametrize(("tiers", "shown"), [(RESPONSES_TIERS, "ultrafast"), (CHAT_TIERS, None)])
+@pytest.mark.parametrize("in_usage", [True, False])
+def test_a_tier_is_shown_to_clients_whose_api_has_it(
+    tiers: frozenset[str], shown: str | None, *, in_usage: bool
+) -> None:
+    stated: Any = {"provider_metadata": {"openai": {"service_tier": "ultrafast"}}}
+    if in_usage:
+        stated = {"usage": Usage(service_tier="ultrafast")}
+
+    assert service_tier(Finish(finish_reason=FinishReason("stop"), **stated), tiers) == shown

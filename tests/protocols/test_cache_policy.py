@@ -98,6 +98,29 @@ def test_the_automatic_breakpoint_is_off_where_the_caller_chose(
     assert body.get("prompt_cache_options") == options
 
 
+@pytest.mark.parametrize(
+    ("protocol_id", "model", "lifetime", "sent"),
+    [
+        ("openai-chat", "gpt-5.6", "30m", True),
+        ("openai-chat", "gpt-5.6", "12h", False),
+        ("openai-chat", "gpt-5.2", "30m", False),
+        ("openai-responses", "gpt-5.6", "30m", True),
+        ("openai-responses", "gpt-5.6", "12h", True),
+        ("openai-responses", "gpt-5.2", "12h", False),
+    ],
+)
+def test_a_lifetime_of_breakpoints_is_sent_or_reported(
+    protocol_id: str, model: str, lifetime: str, *, sent: bool
+) -> None:
+    """Chat Completions takes the shorter one alone."""
+    asked = conversation(model, CachePolicy(retention=lifetime))
+    built = protocol_by_id(protocol_id).body.build(asked, False).unwrap()
+
+    options = {"prompt_cache_options": {"ttl": lifetime}} if sent else {}
+    assert {k: v for k, v in built.body.items() if k.startswith("prompt_cache_")} == options
+    assert ("cache.retention" in [note.path for note in built.diagnostics]) is not sent
+
+
 @pytest.mark.parametrize("protocol_id", OPENAI)
 def test_the_automatic_breakpoint_stays_where_a_mark_was_not_written(protocol_id: str) -> None:
     """Otherwise a prompt whose only marks are on its tools would be cached nowhere."""

@@ -77,7 +77,7 @@ LEAST: dict[str, dict[str, int]] = {
 @pytest.mark.parametrize(
     ("id_", "name", "least"), [(id_, *one) for id_, row in LEAST.items() for one in row.items()]
 )
-def test_an_option_below_what_the_api_takes_is_an_error(id_: str, name: str, least: int) -> None:
+def test_an_option_below_what_the_api_takes_is_an_error(id_: str, name: str, least: Any) -> None:
     build = PROTOCOLS[id_].body.build
     low, fits = (
         evolve(PLAIN, generation=evolve(GenerationOptions(), **{name: value}))

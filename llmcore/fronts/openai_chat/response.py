@@ -15,7 +15,7 @@ from llmcore.fronts.openai_chat.chunks import usage_of
 from llmcore.fronts.openai_chat.output import ChatOutput
 from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_clients import stream_error
-from llmcore.fronts.openai_forms import envelope, service_tier, tier_of
+from llmcore.fronts.openai_forms import CHAT_TIERS, envelope, service_tier, tier_of
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import Finish, FinishReason, StreamStart
@@ -65,7 +65,7 @@ class ChatWriter(FrontWriter):
 
     def _begin_response(self, event: StreamStart) -> None:
         self._chunks.model = self._chunks.model or event.model
-        if tier := tier_of(event.usage):
+        if tier := tier_of(event.usage, CHAT_TIERS):
             self._chunks.fields["service_tier"] = tier
 
     def _end_response(self, event: Finish) -> None:
@@ -99,7 +99,7 @@ class ChatWriter(FrontWriter):
 def _known_fields(event: Finish) -> dict[str, JsonValue]:
     """Return the fields of a completion that only OpenAI has, where the upstream sent them."""
     native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
-    tier = service_tier(event)
+    tier = service_tier(event, CHAT_TIERS)
     build = str_or_none(native.get("system_fingerprint"))
     moderation = _moderation(object_or_empty(native.get("moderation")))
     return {

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import Event, NewId, ResponseIdentity
-from llmcore.fronts.openai_forms import service_tier
+from llmcore.fronts.openai_forms import RESPONSES_TIERS, service_tier
 from llmcore.fronts.openai_responses.calls import is_of_model
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -137,7 +137,7 @@ class ResponseFrame:
         Reasoning of the request that the upstream removed is reported: its ids there are not those
         of the client.
         """
-        self._tier = service_tier(event)
+        self._tier = service_tier(event, RESPONSES_TIERS)
         native = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if same_api else {}
         self._stated = {name: native[name] for name in _STATED if name in native}
         removals = objects(native.get(_REMOVED))

@@ -27,6 +27,7 @@ from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, t
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import (
     LEAST,
+    LIFETIMES,
     METADATA_KEY,
     PARAMETERS,
     REQUEST_PATHS,
@@ -162,7 +163,13 @@ def lower_caching(
     cache, dialect = request.cache, context.dialect
     fields: NativeObject = {}
     if dialect.prompt_cache_key:
-        fields = openai_cache_fields(request, messages, takes_breakpoints=context.breakpoints)
+        fields = openai_cache_fields(
+            request,
+            messages,
+            diagnostics,
+            takes_breakpoints=context.breakpoints,
+            lifetimes=LIFETIMES,
+        )
     if cache.mode == "off":
         return fields
     for name, value in (("key", cache.key), ("retention", cache.retention)):

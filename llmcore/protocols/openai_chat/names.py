@@ -71,6 +71,10 @@ PARAMETERS: Final[Mapping[str, str]] = {
 LEAST: Final[Mapping[str, int]] = {"max_tokens": -1, "top_k": -1}
 """The least values that servers take: -1 stands for no limit at LM Studio, llama.cpp and vLLM."""
 
+LIFETIMES: Final = ("30m",)
+"""How long the breakpoints of a request are kept; those of parts may have others. Source: the
+`openai` package 3.57.0, `types/chat/completion_create_params` (`PromptCacheOptions`)."""
+
 REQUEST_PATHS: Final[Mapping[str, str]] = {
     "metadata": "metadata",
     "prompt_cache_retention": "cache.retention",

@@ -260,7 +260,7 @@ def lower_caching(
     Source: https://developers.openai.com/api/docs/guides/prompt-caching
     """
     cache = request.cache
-    fields = openai_cache_fields(request, items, takes_breakpoints=context.breakpoints)
+    fields = openai_cache_fields(request, items, diagnostics, takes_breakpoints=context.breakpoints)
     if cache.mode == "off":
         return fields
     if cache.ttl is not None:

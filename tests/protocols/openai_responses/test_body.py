@@ -388,7 +388,6 @@ CACHES: dict[str, tuple[CachePolicy, dict[str, Any]]] = {
     "automatic": (CachePolicy(), {}),
     "key": (CachePolicy(key="k"), {"prompt_cache_key": "k"}),
     "retention": (CachePolicy(retention="24h"), {"prompt_cache_retention": "24h"}),
-    "lifetime": (CachePolicy(retention="12h"), {"prompt_cache_options": {"ttl": "12h"}}),
     "off": (CachePolicy(mode="off", key="k", retention="24h"), {}),
 }
 
