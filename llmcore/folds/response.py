@@ -299,7 +299,7 @@ class Accumulator:
             return None
         counted = self._counted or start.usage or Usage()
         characters = sum(map(_characters, self._slots.values()))
-        if self._counted is not None and (counted.output_tokens or not characters):
+        if self._counted is not None and not counted.estimated:
             estimate = counted
         else:
             estimate = estimated_usage(

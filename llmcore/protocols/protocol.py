@@ -214,7 +214,8 @@ class StreamMachine(Generic[Event, State]):
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None: all are stepped through."""
     usage: Callable[[State], Usage | None] | None = None
-    """The tokens that the server has counted so far, for a response that ends before its end."""
+    """The tokens that the server has counted, for a response that does not come to its end. They
+    are `estimated` if the server counts on."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None
     """Where the response was at its last event, for servers that can stream the rest of it
     again; kept in the `provider_metadata` of what a cut stream leaves."""

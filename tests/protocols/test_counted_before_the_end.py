@@ -18,7 +18,7 @@ FAILED = {"error": {"code": "server_error", "message": "Broken."}}
 CHAT = [*chat.text_chunks(WORDS, finish=None), chat.usage_chunk()]
 GEMINI = [
     gemini.chunk({"text": text}, usageMetadata={**gemini.USAGE, "candidatesTokenCount": count})
-    for text, count in (("Some words ", 2), ("of an ", 3), ("answer.", 5))
+    for text, count in (("Some words ", 3), ("of an ", 6), ("answer.", 9))
 ]
 MESSAGES = anthropic.stream_of(anthropic.message(anthropic.text(WORDS)))
 CONVERSE = bedrock.stream_of(bedrock.document({"text": WORDS}))
@@ -44,8 +44,6 @@ STREAMS: dict[str, tuple[list[LLMEvent], tuple[int, int]]] = {
         (7, 5),
     ),
     "Chat, cut": (chat.streamed(chat.sse(CHAT, done=False)), (7, 5)),
-    "Gemini, an error": (gemini.streamed(gemini.sse([*GEMINI, FAILED])), (7, 5)),
-    "Gemini, cut": (gemini.streamed(gemini.sse(GEMINI)), (7, 5)),
     "Messages, an error after the counts": (
         anthropic.streamed([*MESSAGES[:-1], {"type": "error", **FAILED}]),
         (12, 7),
@@ -78,13 +76,25 @@ def test_the_counts_of_a_response_that_failed_are_kept(name: str) -> None:
     assert usage.raw
 
 
-def test_output_that_is_not_counted_yet_is_estimated() -> None:
-    """A server may count the prompt alone at first."""
-    first = {**CHAT[0], "usage": {"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}}
+COUNTED_PROMPT = {"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}
 
-    usage = _partial_usage(chat.streamed(chat.sse([first, *CHAT[1:-1], FAILED])))
 
-    assert (usage.input_tokens, usage.output_tokens) == (7, 6)
+@pytest.mark.parametrize(
+    ("events", "output_tokens"),
+    [
+        (gemini.streamed(gemini.sse([*GEMINI, FAILED])), 9),
+        (gemini.streamed(gemini.sse(GEMINI)), 9),
+        (chat.streamed(chat.sse([{**CHAT[0], "usage": COUNTED_PROMPT}, *CHAT[1:-1]])), 6),
+    ],
+    ids=["Gemini, an error", "Gemini, cut", "Chat, the prompt alone"],
+)
+def test_counts_that_are_not_the_last_are_an_estimate(
+    events: Sequence[LLMEvent], output_tokens: int
+) -> None:
+    """Which is not below four characters for each token: a server may count the prompt first."""
+    usage = _partial_usage(events)
+
+    assert (usage.input_tokens, usage.output_tokens) == (7, output_tokens)
     assert usage.estimated
 
 
@@ -96,7 +106,7 @@ def test_counts_of_a_stream_that_is_left_are_kept() -> None:
 
     decoder.keep_usage()
 
-    assert (decoder.partial.text, decoder.partial.usage.output_tokens) == ("Some words of an ", 3)
+    assert (decoder.partial.text, decoder.partial.usage.output_tokens) == ("Some words of an ", 6)
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])

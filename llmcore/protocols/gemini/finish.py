@@ -33,6 +33,7 @@ from llmcore.protocols.response_parts import (
     skimmed,
     text_response,
 )
+from llmcore.schema.changed import changed
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import JsonValue, NativeObject, present
 from llmcore.schema.native_json import (
@@ -185,9 +186,17 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
+def final_usage(state: GeminiState) -> Usage | None:
+    """Return the tokens of a complete response; None if the service has not counted them."""
+    return None if state.usage is None else map_usage(state.usage)
+
+
 def stated_usage(state: GeminiState) -> Usage | None:
     """Return the tokens that the service has counted so far; None if it has not."""
-    return None if state.usage is None else map_usage(state.usage)
+    usage = final_usage(state)
+    if usage is None or state.info.reason is not None:
+        return usage
+    return changed(usage, estimated=True)
 
 
 def _audio_in(usage: Mapping[str, Any]) -> int | None:

@@ -38,13 +38,13 @@ from llmcore.protocols.gemini.content import (
     read_logprobs,
 )
 from llmcore.protocols.gemini.finish import (
+    final_usage,
     latest,
     map_reason,
     on_candidate_fields,
     on_response_fields,
     on_start,
     only_text,
-    stated_usage,
 )
 from llmcore.protocols.gemini.state import (
     GeminiInfo,
@@ -233,7 +233,7 @@ def halt(state: GeminiState) -> Sequence[LLMEvent]:
     for text, cited in zip(texts, citations, strict=True):
         events.append(TextEnd(text.id, citations=cited, provider_metadata=metadata_of(text.native)))
     reason = map_reason(info.reason, info.blocked, called=info.calls > 0)
-    usage = stated_usage(state)
+    usage = final_usage(state)
     empty = reason.reason == "stop" and not info.segments and not info.ids
     diagnostics = (_EMPTY_RESPONSE,) if empty else ()
     return (

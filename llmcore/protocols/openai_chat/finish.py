@@ -53,6 +53,7 @@ from llmcore.protocols.response_parts import (
     text_response,
 )
 from llmcore.protocols.tools import are_plain_arguments
+from llmcore.schema.changed import changed
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart, TextDelta
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, present
 from llmcore.schema.native_json import (
@@ -259,10 +260,18 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     return make(**counts, cost_usd=cost, service_tier=served, raw=dict(usage))
 
 
-def stated_usage(state: ChatState) -> Usage | None:
-    """Return the tokens that the server has counted so far; None if it has not."""
+def final_usage(state: ChatState) -> Usage | None:
+    """Return the tokens of a complete response; None if the server has not counted them."""
     info = state.info
     return None if info.usage is None else map_usage(info.usage, info.metadata.get("service_tier"))
+
+
+def stated_usage(state: ChatState) -> Usage | None:
+    """Return the tokens that the server has counted so far; None if it has not."""
+    usage, info = final_usage(state), state.info
+    if usage is None or info.final_usage_seen or info.reason is not None:
+        return usage
+    return changed(usage, estimated=True)
 
 
 def _counts_reasoning_apart(counts: Mapping[str, int | None]) -> bool:

@@ -58,13 +58,13 @@ from llmcore.protocols.openai_chat.executed import (
 )
 from llmcore.protocols.openai_chat.finish import (
     context_of,
+    final_usage,
     is_error,
     map_reason,
     on_info,
     on_start,
     only_text,
     reason_of,
-    stated_usage,
     unwrapped,
 )
 from llmcore.protocols.openai_chat.models import ChatDialect
@@ -176,7 +176,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
     if is_error(chunk):
-        return on_info(state, chunk, ()), (server_error(state.context, chunk),)
+        return _at_error(state, chunk, ()), (server_error(state.context, chunk),)
     events: Events = []
     state = on_start(state, chunk, events)
     choices = objects(chunk.get("choices"))
@@ -185,7 +185,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     only = len(choices) == 1 and not state.context.several_choices
     for choice in choices:
         if choice.get("error"):
-            return on_info(state, chunk, choices), (*events, server_error(state.context, choice))
+            return _at_error(state, chunk, choices), (*events, server_error(state.context, choice))
         if only or number_of(choice) == state.choice or is_rest(state, choice, choices[0]):
             state = _on_choice(state, choice, events)
         else:
@@ -195,6 +195,11 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         # Groq's reason why it ends the stream early
         events.append(server_error(state.context, {"error": stopped}))
     return on_info(state, chunk, choices), until_error(events)
+
+
+def _at_error(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObject]) -> ChatState:
+    """Return *state* with the usage of a chunk that has an error, which is the last one."""
+    return on_info(state, {**chunk, "choices": []}, choices)
 
 
 def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatState:
@@ -302,7 +307,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     emit_extra(state, events)
     reason = map_reason(state.info.reason or "", called=bool(state.calls.calls))
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    return (*events, *finish_events(reason, stated_usage(state), metadata, info.raw, diagnostics))
+    return (*events, *finish_events(reason, final_usage(state), metadata, info.raw, diagnostics))
 
 
 # -- a whole body -------------------------------------------------------------------------
