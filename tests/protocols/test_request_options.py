@@ -79,10 +79,8 @@ LEAST: dict[str, dict[str, int]] = {
 )
 def test_an_option_below_what_the_api_takes_is_an_error(id_: str, name: str, least: Any) -> None:
     build = PROTOCOLS[id_].body.build
-    low, fits = (
-        evolve(PLAIN, generation=evolve(GenerationOptions(), **{name: value}))
-        for value in (least - 1, least)
-    )
+    options: list[dict[str, Any]] = [{name: value} for value in (least - 1, least)]
+    low, fits = (evolve(PLAIN, generation=GenerationOptions(**one)) for one in options)
 
     built = build(low, False)
     assert isinstance(built, Failure)
