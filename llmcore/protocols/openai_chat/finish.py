@@ -177,6 +177,11 @@ def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObjec
     return state if info is state.info else replace(state, info=info)
 
 
+def on_error(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObject]) -> ChatState:
+    """Return *state* with the usage of a chunk that has an error, which is the last one."""
+    return on_info(state, {**chunk, "choices": []}, choices)
+
+
 def _latest_usage(before: JsonObject | None, usage: NativeObject) -> JsonObject:
     """Return the fields of *usage*, and those that only the one *before* had."""
     if before and not _counts_any(usage):

@@ -61,6 +61,7 @@ from llmcore.protocols.openai_chat.finish import (
     final_usage,
     is_error,
     map_reason,
+    on_error,
     on_info,
     on_start,
     only_text,
@@ -176,7 +177,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
     if is_error(chunk):
-        return _at_error(state, chunk, ()), (server_error(state.context, chunk),)
+        return on_error(state, chunk, ()), (server_error(state.context, chunk),)
     events: Events = []
     state = on_start(state, chunk, events)
     choices = objects(chunk.get("choices"))
@@ -185,7 +186,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     only = len(choices) == 1 and not state.context.several_choices
     for choice in choices:
         if choice.get("error"):
-            return _at_error(state, chunk, choices), (*events, server_error(state.context, choice))
+            return on_error(state, chunk, choices), (*events, server_error(state.context, choice))
         if only or number_of(choice) == state.choice or is_rest(state, choice, choices[0]):
             state = _on_choice(state, choice, events)
         else:
@@ -195,11 +196,6 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         # Groq's reason why it ends the stream early
         events.append(server_error(state.context, {"error": stopped}))
     return on_info(state, chunk, choices), until_error(events)
-
-
-def _at_error(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObject]) -> ChatState:
-    """Return *state* with the usage of a chunk that has an error, which is the last one."""
-    return on_info(state, {**chunk, "choices": []}, choices)
 
 
 def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatState:
