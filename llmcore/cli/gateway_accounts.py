@@ -10,9 +10,9 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final, TypeAlias
 
 from llmcore.bridge.accounts.admin import GatewayBudget, gateway_budget, used
-from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
 from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry
+from llmcore.bridge.accounts.meters import budget_meters
 from llmcore.bridge.configuration.settings import AccountSettings, BudgetPeriod
 from llmcore.bridge.spend.report import aligned, as_csv, as_table, moment, spend_rows, usage_report
 from llmcore.bridge.state.ledger import Ledger

@@ -7,7 +7,8 @@ In reading order:
 - `prices`: what responses cost
 - `largest_use`: the most that a response can use
 - `usage`: what a response used
-- `charges`: what each response takes from limits and budgets, and the meters of these
+- `meters`: the rates and budgets that limit a response, and the amount it takes of each
+- `charges`: the reservation before each response, and the charge after it
 - `admin`: the operations that manage keys, for holders of the admin key
 
 What is used of a limit is the level of a meter in the ledger (`state.ledger`), which `levels`

@@ -13,9 +13,10 @@ from typing import Any, Final, TypeVar
 
 import anyio.to_thread
 
-from llmcore.bridge.accounts.charges import Accounts, budget_meters, gateway_meters
+from llmcore.bridge.accounts.charges import Accounts
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, limits_from, period_end
 from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry, accounts_unavailable
+from llmcore.bridge.accounts.meters import budget_meters, gateway_meters
 from llmcore.bridge.api import Operation, OperationRequest
 from llmcore.bridge.configuration.settings import AccountSettings, BudgetPeriod
 from llmcore.bridge.spend.report import moment, spend_rows, usage_report

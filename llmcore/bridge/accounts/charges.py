@@ -16,20 +16,28 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from datetime import tzinfo
 from functools import partial
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
-from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, period_name
+from llmcore.bridge.accounts.issued_key import KeyLimits
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.accounts.largest_use import Use, largest_use
+from llmcore.bridge.accounts.meters import (
+    amount_of,
+    counts_money,
+    counts_requests,
+    meters_of,
+    refusal,
+    uses_of_meters,
+    with_earlier,
+)
 from llmcore.bridge.accounts.prices import price_list
 from llmcore.bridge.accounts.usage import use_of_try, uses_of
 from llmcore.bridge.api import Caller
-from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
@@ -41,17 +49,12 @@ from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import NANO, ExceededMeter, Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import journal_for
-from llmcore.fronts.errors import NO_QUOTA, FrontError, rate_limited
 from llmcore.schema.json import JsonObject
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.token_estimate import estimated_content_tokens
 from llmcore.schema.usage import Usage
 
-EVERYONE: Final = "everyone"
-"""The name under which the budget of the whole gateway is kept."""
-
 _THREADS: Final = 32
-_RATE_KEPT_S: Final = 120.0
 _SETTLING_S: Final = 0.15
 """How long a refused reservation waits before its one retry, so that other workers can settle."""
 _REFUSED_S: Final = 1.0
@@ -122,12 +125,12 @@ class Accounts:
         charge = Charge(self, caller, run, body)
         if self._is_limited(limits):
             try:
-                await self._in_thread(partial(self._reserve, charge, limits))
+                await self._in_thread(partial(self._reserve, charge))
             except BaseException:
                 with anyio.CancelScope(shield=True):
                     await run.aclose()
                 raise
-            if not all(_is_of_requests(increment.meter) for increment in charge.increments):
+            if not all(counts_requests(increment.meter) for increment in charge.increments):
                 for call in run.calls:
                     call.allow = partial(self._allow_try, charge)
         self.running.begin(charge)
@@ -203,10 +206,10 @@ class Accounts:
             )
         )
 
-    def _reserve(self, charge: "Charge", limits: KeyLimits | None) -> None:
-        meters = self._meters(charge.caller, limits)
+    def _reserve(self, charge: "Charge") -> None:
+        meters = meters_of(charge.caller, self.settings, self._shared_rate)
         most = self._largest_use(charge, meters)
-        increments = [Increment(meter, _amount(meter, most)) for meter in meters]
+        increments = [Increment(meter, amount_of(meter, most)) for meter in meters]
         self._writer.hold_lease()
         try:
             self._try(charge, increments)
@@ -225,13 +228,13 @@ class Accounts:
         charge.added_input += estimated_content_tokens(response.message.content)
         meters = [increment.meter for increment in charge.increments]
         most = self._largest_use(charge, meters)
-        self._try(charge, [_with_earlier(meter, most, charge.earlier) for meter in meters])
+        self._try(charge, [with_earlier(meter, most, charge.earlier) for meter in meters])
 
     def _try(self, charge: "Charge", increments: Sequence[Increment]) -> None:
         """Reserve *increments* in place of those of *charge*; FrontError if one does not fit."""
         excess = self._excess(partial(self.ledger.reserve, charge.id, self.worker, increments))
         if excess is not None:
-            raise _refusal(excess)
+            raise refusal(excess)
         charge.increments = increments
 
     def _excess(self, reserve: Callable[[], ExceededMeter | None]) -> ExceededMeter | None:
@@ -250,29 +253,14 @@ class Accounts:
             self._refused[name] = time.monotonic()
         return excess
 
-    def _meters(self, caller: Caller, limits: KeyLimits | None) -> Sequence[Meter]:
-        """Return the meters of everything that limits a response."""
-        settings, now = self.settings, time.time()
-        meters = gateway_meters(settings, now)
-        requests = self._shared_rate
-        if limits is not None and caller.key is not None:
-            id_ = caller.key.id
-            requests = limits.requests_per_minute or requests
-            meters += budget_meters(caller.key, now, settings.time_zone)
-            if limits.tokens_per_minute:
-                meters.append(_rate(f"rate:tokens:{id_}", limits.tokens_per_minute))
-        if requests:
-            meters.append(_rate(f"rate:requests:{caller.counted_as}", requests))
-        return meters
-
     def _largest_use(self, charge: "Charge", meters: Sequence[Meter]) -> Use:
-        if all(map(_is_of_requests, meters)):
+        if all(map(counts_requests, meters)):
             return Use(0, 0, 0)
         return largest_use(
             charge.run,
             charge.body,
             self._prices,
-            in_money=any(map(_is_money, meters)),
+            in_money=any(map(counts_money, meters)),
             added_input=charge.added_input,
         )
 
@@ -300,7 +288,7 @@ class Accounts:
             id=charge.id,
             worker=self.worker,
             at=row.at,
-            uses=_uses(charge.increments, row),
+            uses=uses_of_meters(charge.increments, row),
             row=packed_row(row),
         )
 
@@ -367,93 +355,3 @@ class Charge:
             for call in (*self.run.failed_calls, *self.run.calls):
                 call.allow = None  # the call would be a part of a cycle
             self._accounts.close(self)
-
-
-def _uses(increments: Sequence[Increment], row: SpendRow) -> tuple[Increment, ...]:
-    """Return what the response of *row* used of each meter that an amount was reserved of."""
-    if not increments:
-        return ()
-    used = Use(row.input_tokens, row.output_tokens, row.cost_nano)
-    return tuple(
-        Increment(increment.meter, _amount(increment.meter, used, increment.amount))
-        for increment in increments
-    )
-
-
-# -- meters
-
-
-def gateway_meters(settings: AccountSettings, at: float) -> list[Meter]:
-    """Return the meters of the budgets of all requests, of the period that *at* is in."""
-    when = period_name(settings.budget_period, at, settings.time_zone)
-    amounts = settings.budget_usd, settings.budget_tokens
-    return _budgets(EVERYONE, *amounts, when, kept_s(settings.budget_period))
-
-
-def budget_meters(key: IssuedKey, at: float, zone: tzinfo) -> list[Meter]:
-    """Return the meters of a key's budgets, of the period that *at* is in."""
-    limits = key.limits
-    when = period_name(limits.period, at, zone)
-    return _budgets(key.id, limits.budget_usd, limits.budget_tokens, when, kept_s(limits.period))
-
-
-def _budgets(
-    name: str, usd: float | None, tokens: int | None, when: str, keep_s: float
-) -> list[Meter]:
-    limits = {"usd": max(1, round(usd * NANO)) if usd else None, "tokens": tokens}  # 0 is unlimited
-    return [
-        Meter(name=f"budget:{unit}:{name}:{when}", limit=limit, keep_s=keep_s)
-        for unit, limit in limits.items()
-        if limit
-    ]
-
-
-def _rate(name: str, per_minute: int) -> Meter:
-    return Meter(name=name, limit=per_minute, drains_per_s=per_minute / 60.0, keep_s=_RATE_KEPT_S)
-
-
-def _is_of_requests(meter: Meter) -> bool:
-    return meter.name.startswith("rate:requests:")
-
-
-def _is_money(meter: Meter) -> bool:
-    return meter.name.startswith("budget:usd:")
-
-
-def _amount(meter: Meter, use: Use, otherwise: int = 0) -> int:
-    """Return what a response takes from a meter; *otherwise* where its cost is unknown."""
-    if _is_money(meter):
-        return otherwise if use.cost_nano is None else use.cost_nano
-    return 1 if _is_of_requests(meter) else use.tokens
-
-
-def _with_earlier(meter: Meter, most: Use, earlier: Sequence[Use]) -> Increment:
-    """Return what one more try can take, and what the *earlier* ones of the response have taken."""
-    largest = _amount(meter, most)
-    if _is_of_requests(meter):
-        return Increment(meter, largest)
-    return Increment(meter, largest + sum(_amount(meter, use, largest) for use in earlier))
-
-
-# -- errors
-
-
-def _refusal(excess: ExceededMeter) -> FrontError:
-    meter = excess.meter
-    kind, unit, name, *_ = meter.name.split(":")
-    whose = "this gateway" if name == EVERYONE else "this key"
-    if kind == "budget":
-        amounts = [meter.limit, excess.level, excess.amount]
-        words = [f"${n / NANO:.4f}" if unit == "usd" else f"{n:g} tokens" for n in amounts]
-        message = (
-            f"the budget of {whose} does not allow this request: of {words[0]}, {words[1]} are "
-            f"used or reserved, and it may take up to {words[2]}; a lower output limit takes less"
-        )
-        return FrontError(status=429, message=message, type=NO_QUOTA, code=NO_QUOTA)
-    if excess.wait_s is None:
-        message = (
-            f"the request may take up to {excess.amount} tokens, and {whose} allows {meter.limit} "
-            "a minute: shorten it, or lower its output limit"
-        )
-        return FrontError(status=400, message=message, code="request_too_large")
-    return rate_limited(f"{whose} allows {meter.limit} {unit} a minute", excess.wait_s)

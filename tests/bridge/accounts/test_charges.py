@@ -17,9 +17,9 @@ from attrs import evolve
 from llmcore.bridge import service
 from llmcore.bridge.accounts import charges
 from llmcore.bridge.accounts.admin import used
-from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import KeyLimits
 from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry
+from llmcore.bridge.accounts.meters import budget_meters
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.spend.report import spend_rows

@@ -17,9 +17,9 @@ import httpx
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.accounts.meters import budget_meters
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.ledger_redis import RedisLedger

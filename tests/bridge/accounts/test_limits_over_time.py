@@ -11,7 +11,7 @@ import httpx
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.accounts import charges
+from llmcore.bridge.accounts import meters
 from llmcore.bridge.accounts.issued_key import KeyLimits, period_name
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
@@ -62,9 +62,7 @@ async def test_a_budget_begins_anew_with_each_period(
 ) -> None:
     """Also for a key that was at its end, and without anything that has to run at midnight."""
     at = 1767225599.0  # 2025-12-31 23:59:59 UTC, a Wednesday
-    monkeypatch.setattr(
-        charges, "period_name", lambda kind, _now, zone: period_name(kind, at, zone)
-    )
+    monkeypatch.setattr(meters, "period_name", lambda kind, _now, zone: period_name(kind, at, zone))
     _, text = KeyRegistry(ledger).create(KeyLimits(budget_tokens=500, period=period))
     async with asked(settings) as client:
         first = [(await ask(client, text, 250)).status_code for _ in range(4)]
@@ -81,9 +79,7 @@ async def test_periods_begin_at_midnight_of_the_configured_time_zone(
 ) -> None:
     """23:30 UTC is the next day in Berlin; what a key used is shown for the same period."""
     at = 1767223800.0  # 2025-12-31 23:30 UTC
-    monkeypatch.setattr(
-        charges, "period_name", lambda kind, _now, zone: period_name(kind, at, zone)
-    )
+    monkeypatch.setattr(meters, "period_name", lambda kind, _now, zone: period_name(kind, at, zone))
     berlin = evolve(
         settings.accounts, time_zone=ZoneInfo("Europe/Berlin"), admin_key="an admin key 1234567"
     )
