@@ -66,12 +66,12 @@ class ServerConnection:
         """Where calls run; it ends after the client, which ends them."""
         self._http: LimitedTransport | None = None
         self._stopping = False
-        self._over = anyio.Event()
+        self._session_over = anyio.Event()
         """Set to end the session, finally or to start a new one."""
-        self._begun = anyio.Event()
+        self._session_ready = anyio.Event()
         """Set while there is a session, and after the last one."""
         self._changed = anyio.Event()
-        self._others: tuple[bool, bool] | None = None
+        self._lists_others: tuple[bool, bool] | None = None
         """Whether the server lists resources and prompts, until a list changes."""
         self._lock = anyio.Lock()
         self._calls = 0
@@ -87,24 +87,24 @@ class ServerConnection:
             if not ready:
                 task_status.started()
             ready = True
-            self._begun.set()
+            self._session_ready.set()
 
         try:
             while not self._stopping:
-                self._over = anyio.Event()
-                await self._session(begun)
+                self._session_over = anyio.Event()
+                await self._hold_session(begun)
         except Exception as error:
-            self.failure = self._error(error)
+            self.failure = self._as_llm_error(error)
             if not ready and self.failure is error:
                 raise
             if not ready:
                 raise self.failure from error
         finally:
             self._client = None
-            self._begun.set()
+            self._session_ready.set()
             self.done.set()
 
-    async def _session(self, begun: Callable[[], None]) -> None:
+    async def _hold_session(self, begun: Callable[[], None]) -> None:
         """Connect and list; call *begun*, and keep the session until it is over."""
         async with AsyncExitStack() as stack:
             self._tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -113,12 +113,12 @@ class ServerConnection:
             self.instructions = client.instructions
             tasks = await stack.enter_async_context(anyio.create_task_group())
             await tasks.start(self._listen, client)
-            self._changed, self._others = anyio.Event(), None
-            self._use(await self._list(client))
+            self._changed, self._lists_others = anyio.Event(), None
+            self._set_listing(await self._list(client))
             self._client = client
-            tasks.start_soon(self._follow)
+            tasks.start_soon(self._list_when_changed)
             begun()
-            await self._over.wait()
+            await self._session_over.wait()
             self._client = None
             if self._calls and not self._stopping:  # in a lost session, to be refused
                 self._idle = anyio.Event()
@@ -128,7 +128,7 @@ class ServerConnection:
     def stop(self) -> None:
         """End the connection: `done` is set when the server has been left."""
         self._stopping = True
-        self._over.set()
+        self._session_over.set()
         self._idle.set()
 
     # -- listings
@@ -137,9 +137,9 @@ class ServerConnection:
         """List the server's tools again."""
         async with self._lock:
             self._changed = anyio.Event()
-            self._use(await self._ask(self._list))
+            self._set_listing(await self._in_session(self._list))
 
-    def _use(self, listing: Listing) -> None:
+    def _set_listing(self, listing: Listing) -> None:
         self.listing = listing
         self.failure = None
         self.listed(listing)
@@ -154,12 +154,12 @@ class ServerConnection:
         tools: list[types.Tool] = []
         if has.tools is not None:
             tools = await self.all_pages(partial(client.list_tools, cache_mode="refresh"), "tools")
-        if self._others is None:
-            self._others = (
+        if self._lists_others is None:
+            self._lists_others = (
                 server.resources and has.resources is not None and await _has(_resources(client)),
                 server.prompts and has.prompts is not None and await _has(_prompts(client)),
             )
-        resources, prompts = self._others
+        resources, prompts = self._lists_others
         return Listing(
             tools=tuple(tool for tool in tools if _allows(server, tool.name)),
             resources=resources,
@@ -188,7 +188,7 @@ class ServerConnection:
                 "raise max_tools"
             )
 
-    async def _follow(self) -> None:
+    async def _list_when_changed(self) -> None:
         """List the tools again whenever the server's list changes."""
         while True:
             await self._changed.wait()
@@ -242,7 +242,7 @@ class ServerConnection:
             self._mark_changed()
 
     def _mark_changed(self) -> None:
-        self._others = None
+        self._lists_others = None
         self._changed.set()
 
     # -- calls
@@ -261,7 +261,7 @@ class ServerConnection:
 
         await check()
         try:
-            result = await self._ask(called, check)
+            result = await self._in_session(called, check)
         except ProviderError as error:  # the server refused the call
             if self.done.is_set():
                 raise
@@ -285,11 +285,11 @@ class ServerConnection:
         """Return the result of *function* for the client, within the time limit of a call."""
         try:
             with anyio.fail_after(self.server.call_seconds):
-                return await self._ask(function)
+                return await self._in_session(function)
         except TimeoutError as error:
-            raise self._error(error) from error
+            raise self._as_llm_error(error) from error
 
-    async def _ask(
+    async def _in_session(
         self,
         function: "Callable[[mcp.Client], Awaitable[_T]]",
         again: Callable[[], Awaitable[None]] | None = None,
@@ -301,26 +301,26 @@ class ServerConnection:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
         """
         if self.started:
-            await self._begun.wait()
+            await self._session_ready.wait()
         http = self._http  # another call may begin the new session before this one has failed
         try:
-            return await self._asked(function)
+            return await self._in_current_session(function)
         except ProviderError:
             if http is None or not http.session_lost:
                 raise
         if http is self._http:
             self._replace_session()
-        await self._begun.wait()
+        await self._session_ready.wait()
         if again is not None:
             await again()
-        return await self._asked(function)
+        return await self._in_current_session(function)
 
     def _replace_session(self) -> None:
-        if self._begun.is_set() and not self.done.is_set():
-            self._begun = anyio.Event()
-            self._over.set()
+        if self._session_ready.is_set() and not self.done.is_set():
+            self._session_ready = anyio.Event()
+            self._session_over.set()
 
-    async def _asked(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
+    async def _in_current_session(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
         client, tasks = self._client, self._tasks
         if client is None or tasks is None:
             message = f"the MCP server {self.name!r} is not connected: use `async with McpServers`"
@@ -336,13 +336,13 @@ class ServerConnection:
         except LLMError:
             raise
         except Exception as error:
-            raise self._error(error) from error
+            raise self._as_llm_error(error) from error
         finally:
             self._calls -= 1
             if not self._calls:
                 self._idle.set()
 
-    def _error(self, error: Exception) -> LLMError:
+    def _as_llm_error(self, error: Exception) -> LLMError:
         known = as_llm_error(self.name, error)
         http = self._http
         if http is None or not isinstance(known, ProviderError | StreamError):

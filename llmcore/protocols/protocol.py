@@ -87,7 +87,7 @@ class BodyBuilder(Generic[Body_co]):
     every process."""
     optional: frozenset[str] = frozenset()
     """Fields of the body that no response depends on. A server that rejects the request and names
-    one of them (`rejected_fields.rejected_field`) can be asked again without it."""
+    one of them (`failures.errors.rejected_field`) can be asked again without it."""
     instead: Callable[[LLMRequest, LLMError], LLMRequest | None] | None = None
     """Returns the request to send once in place of one that the server rejected with an error
     before it began to answer, as where the server has lost what the request refers to."""

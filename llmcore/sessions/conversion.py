@@ -4,7 +4,7 @@ What the parts of an entry cannot express (signatures, encrypted reasoning, cita
 documents, the origin) is in `meta.llmcore`, so that `to_messages(to_entries(messages))` is
 *messages*, and a stored conversation can continue on any provider:
 
-- `message`: fields of the message besides its content; `role` where the contract has not it
+- `message`: fields of the message besides its content; `role` if the contract has another
 - `content`: the layout of `part_layout`
 - `group`: [index, count] where one message became several entries, as one of several tool
   results does
@@ -69,7 +69,7 @@ def to_entries(
     are unique), and results go to the latest call of their id. Raises MalformedError as
     `to_messages` does.
     """
-    names = _names(after)
+    names = _names_after(after)
     return tuple(
         entry
         for message in messages
@@ -106,7 +106,7 @@ def _entries(
     message: Message, run_id: str, timestamp: str, names: CallNames, meta: JsonObject
 ) -> Iterator[MessageEntry]:
     pieces = _pieces(message)
-    message_fields = _said_of(message, pieces[0].role)
+    message_fields = _fields_besides_content(message, pieces[0].role)
     for index, piece in enumerate(pieces):
         laid_out = lay_out(piece.content, PARTS_OF_ROLE[piece.role], names)
         mark: dict[str, JsonValue] = {}
@@ -134,9 +134,7 @@ def _broken_calls(
         part for part in content if isinstance(part, ToolCallPart) and not part.provider_executed
     ]
     entries = [part for part in parts if isinstance(part, EntryToolCall)]
-    for call, entry_call in zip(
-        calls, entries, strict=False
-    ):  # other roles have no tool_call parts
+    for call, entry_call in zip(calls, entries, strict=False):  # other roles have no such entries
         if call.kind == "function" and not call.is_valid:
             yield entry_call.tool_call_id, parse_arguments(call.arguments_text)[1]
 
@@ -154,8 +152,8 @@ def _pieces(message: Message) -> tuple[_Piece, ...]:
     if message.role != "tool":
         return (_Piece(_ROLE_OF[message.role], message.content),)
     pieces: list[_Piece] = []
-    for own, parts in groupby(message.content, key=_is_result):
-        if own:
+    for are_results, parts in groupby(message.content, key=_is_result):
+        if are_results:
             pieces.extend(_Piece("tool", (part,)) for part in parts)
         else:
             pieces.append(_Piece("user", tuple(parts)))
@@ -166,14 +164,14 @@ def _is_result(part: ContentPart) -> bool:
     return isinstance(part, ToolResultPart) and not part.provider_executed
 
 
-def _said_of(message: Message, role: EntryRole) -> dict[str, JsonValue]:
+def _fields_besides_content(message: Message, role: EntryRole) -> dict[str, JsonValue]:
     """Return the message's fields besides its content; its role if the entry's is another."""
     bare = cast("dict[str, JsonValue]", to_json(evolve(message, content=())))
     ignored = {"content"} | ({"role"} if message.role == role else set())
     return {name: value for name, value in bare.items() if name not in ignored}
 
 
-def _names(after: Iterable[MessageEntry]) -> CallNames:
+def _names_after(after: Iterable[MessageEntry]) -> CallNames:
     """Return the ids in use after the entries *after*, by which new calls are named."""
     taken: set[str] = set()
     latest: dict[str, str] = {}

@@ -7,7 +7,7 @@
 
 They run in the order they were given on the way in, and reversed on the way out. A
 middleware may change the request, change or watch the events (`stream.map`, `.tap`,
-`.watch`, `.then`), call `next` again, or return events of its own (`EventStream.of`). An
+`.watch`, `.on_result`), call `next` again, or return events of its own (`EventStream.of`). An
 LLMError that it raises is the call's outcome; any other exception is a bug, and raised.
 """
 
