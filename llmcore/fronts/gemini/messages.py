@@ -13,7 +13,7 @@ each chunk (`turns`).
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from llmcore.fronts.errors import invalid
@@ -193,6 +193,7 @@ class _ContentsReader:
     def _add_user(self, parts: list[tuple[NativeObject, str]]) -> None:
         results: list[ContentPart] = []
         others: list[ContentPart] = []
+        self._open.reserve(_ids_of_results(parts))
         for part, path in parts:
             if "functionResponse" in part:
                 results.append(self._result(camel_keys(part["functionResponse"]), path))
@@ -295,6 +296,7 @@ class _OpenCalls:
         self._order = deque(self._waiting)
         self._by_id: dict[str, deque[int]] = {}
         self._by_name: dict[str, deque[int]] = {}
+        self._reserved: frozenset[str] = frozenset()
         for number, call in self._waiting.items():
             self._by_id.setdefault(call.id, deque()).append(number)
             self._by_name.setdefault(call.name, deque()).append(number)
@@ -302,15 +304,29 @@ class _OpenCalls:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def reserve(self, ids: Iterable[str]) -> None:
+        """Keep the calls with *ids* for the next results, which name them."""
+        self._reserved = frozenset(ids).intersection(self._by_id)
+
     def take(self, id_: str | None, name: str | None) -> ToolCallPart | None:
         """Remove and return the first call of an id; without one that of a name, or else of all."""
         if id_ is not None:
             return self._first(self._by_id.get(id_))
-        return self.take_named(name) or self._first(self._order)
+        return self.take_named(name) or self._first_free(self._order)
 
     def take_named(self, name: str | None) -> ToolCallPart | None:
         """Remove and return the first call of a function's name."""
-        return self._first(self._by_name.get(name or ""))
+        return self._first_free(self._by_name.get(name or ""))
+
+    def _first_free(self, numbers: deque[int] | None) -> ToolCallPart | None:
+        """Remove and return the first call that no result names by its id."""
+        while numbers:
+            call = self._waiting.get(numbers[0])
+            if call is None or call.id in self._reserved:
+                numbers.popleft()
+            else:
+                return self._first(numbers)
+        return None
 
     def _first(self, numbers: deque[int] | None) -> ToolCallPart | None:
         while numbers:
@@ -320,6 +336,13 @@ class _OpenCalls:
 
 
 # -- what a function returned
+
+
+def _ids_of_results(parts: Iterable[tuple[NativeObject, str]]) -> Iterator[str]:
+    for part, _ in parts:
+        id_ = str_or_none(camel_keys(part.get("functionResponse")).get("id"))
+        if id_ is not None:
+            yield id_
 
 
 def _fields_of_file(file: MediaPart) -> NativeObject:

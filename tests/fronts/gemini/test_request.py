@@ -791,3 +791,18 @@ def test_the_policy_can_refuse_hosted_tools() -> None:
 )
 def test_invalid_tools_are_refused(tools: Any) -> None:
     assert refused({"tools": tools}).status == 400
+
+
+@pytest.mark.parametrize("stray", ["gone", None], ids=["unknown id", "no id"])
+def test_a_result_of_a_call_that_was_removed_is_none_of_another_call(stray: str | None) -> None:
+    """The other result names its call."""
+    call = {"functionCall": {"id": "c2", "name": "f", "args": {}}}
+    removed = {"name": "f", "response": {"output": "1"}, **({"id": stray} if stray else {})}
+    kept = {"id": "c2", "name": "f", "response": {"output": "2"}}
+    results = [{"functionResponse": removed}, {"functionResponse": kept}]
+    made = read({"contents": [{"role": "model", "parts": [call]}, {"parts": results}]})
+    (_, answered) = made.request.messages
+    found = {part.tool_call_id: part.content for part in answered.content}  # type: ignore[union-attr]
+
+    assert found["c2"] == "2"
+    assert sorted(found.values()) == ["1", "2"]
