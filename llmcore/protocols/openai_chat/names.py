@@ -298,7 +298,7 @@ def _continues(group: Sequence[dict[str, Any]], piece: Mapping[str, Any]) -> boo
     first = group[0]
     if first.get("type") != piece.get("type") or first.get("index") != piece.get("index"):
         return False
-    ids = {detail["id"] for detail in (first, piece) if detail.get("id") is not None}
+    ids = {str(d["id"]) for d in (first, piece) if d.get("id") is not None}
     if len(ids) > 1 or piece.get("type") in _WHOLE:
         return False
     return piece.get("index") is not None or not group[-1].get("signature")

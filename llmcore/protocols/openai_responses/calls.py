@@ -121,7 +121,8 @@ def begin_call(state: ResponsesState, item: Item, events: Events) -> ResponsesSt
 
 def _is_wrapped(state: ResponsesState, item: Item) -> bool:
     """Return whether *item* calls a freeform tool that was offered as a function."""
-    return item.type == "function_call" and item.native.get("name") in state.context.freeform
+    name = str_or_none(item.native.get("name"))
+    return item.type == "function_call" and name in state.context.freeform
 
 
 def _start_call(state: ResponsesState, item: Item, events: Events) -> tuple[ResponsesState, Item]:

@@ -126,6 +126,16 @@ def test_encrypted_thinking_is_kept_and_not_shown() -> None:
     assert part.provider_metadata == {"openai": {"reasoning_details": [detail]}}
 
 
+@pytest.mark.parametrize("id_", [{}, ["r"], 1])
+def test_details_with_ids_that_are_no_text_are_kept(id_: object) -> None:
+    """As they came."""
+    pieces = [{"type": "reasoning.text", "text": t, "index": 0, "id": id_} for t in "ab"]
+
+    chunks = [chunk({"reasoning_details": [piece]}) for piece in pieces]
+
+    assert response(streamed([*chunks, chunk({}, "stop")])).reasoning == "ab"
+
+
 @pytest.mark.parametrize(
     "signed",
     [

@@ -183,9 +183,10 @@ def test_a_call_may_be_announced_late() -> None:
     assert response(told).diagnostics[0].code == "segment-text-changed"
 
 
-def test_a_call_that_never_has_a_name_is_an_error() -> None:
+@pytest.mark.parametrize("name", [None, {}, ["weather"]])
+def test_a_call_that_never_has_a_name_is_an_error(name: Any) -> None:
     """Nobody could run it."""
-    native = {**function_call(), "name": None}
+    native = {**function_call(), "name": name}
 
     assert "has no name" in str(error(whole(document([native]))))
 
