@@ -9,8 +9,8 @@ package for each (`openai_chat`, `openai_responses`, `anthropic_messages`, `gemi
   choice, ids of calls, names), `tool_schema` (schemas as each provider takes them), `caching`
   (where breakpoints go), `forced_format` (a format that the API does not enforce);
 * for responses: `response_parts` (what every stream machine needs; whole responses without their
-  content), `one_text` (streams that need no machine), `blocks` (streams of numbered content
-  blocks), `failures` (errors of every API, limits that headers state);
+  content), `blocks` (streams of numbered content blocks), `failures` (errors of every API, limits
+  that headers state);
 * for calls that one document answers: `unary` (their requests, as JSON or with files, what all
   responses have, and lists of models), `embeddings` (and rankings), `images`, `audio`
   (transcripts and speech), `files` (and contents that Gemini keeps), `batches`;

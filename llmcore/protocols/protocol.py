@@ -210,7 +210,7 @@ class StreamMachine(Generic[Event, State]):
     gives the delta that `step` would give, without reading the whole event. None if that state
     has no such frames."""
     one_text: Callable[[LLMRequest, TextSoFar], TextFrames] | None = None
-    """Reads a stream that is one text, as most are, without states: see `protocols.one_text`."""
+    """Reads a stream that is one text, as most are, without states: see `routes.one_text`."""
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None: all are stepped through."""
     usage: Callable[[State], Usage | None] | None = None

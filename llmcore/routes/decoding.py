@@ -18,7 +18,7 @@ that only continue the open segment; the state after them is computed when anoth
 A step whose one event is an ordinary delta takes `SegmentFold.append`, and nothing after it.
 `halt` returns the last events after the terminal native event or the last byte. Any failure becomes
 one `ErrorEvent`, after which nothing is read. A stream that is one text takes neither path: see
-`protocols.one_text`. A response that was not streamed goes through `Protocol.whole` instead of
+`routes.one_text`. A response that was not streamed goes through `Protocol.whole` instead of
 framing, `decode` and `step`.
 """
 
@@ -31,11 +31,11 @@ from attrs import evolve
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold, deltas
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.one_text import OneText
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
 from llmcore.protocols.response_parts import CompleteEvents
 from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.framing import FrameDecoder, Framing, is_streamed
+from llmcore.routes.one_text import OneText
 from llmcore.routes.response_facts import FILLED, ResponseContext, ResponseFacts
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
@@ -125,6 +125,8 @@ class ResponseDecoder:
             return {}
         if self._text is not None:
             self._take_over(self._text)
+        if self._state is None:  # of a stream that is one text, and complete
+            return {}
         return self._machine.cursor(self._state, self._machine.decode(self._last))
 
     def resume(self, framing: Framing) -> None:
@@ -321,6 +323,8 @@ class ResponseDecoder:
                 self.accumulator.share_chunks(("text", done.id), text.chunks)
             self.ended = kind is Finish
         self._run = text.run()
+        if self.ended:
+            self._text = None
 
     def _take_over(self, text: OneText) -> None:
         """Let the state machine read on, from the state after the frames so far."""

@@ -175,7 +175,10 @@ ONLY_TEXT: Final[dict[str, dict[str, Any]]] = {
             }
         ],
     },
-    "openai_responses": {**RESPONSE, "output": [RESPONSE["output"][1]]},
+    "openai_responses": {
+        **RESPONSE,
+        "output": [{**RESPONSE["output"][1], "phase": "final_answer"}],
+    },
     "anthropic_messages": {**MESSAGE, "content": [{"type": "text", "text": "Hi"}]},
     "gemini": {
         **GEMINI,
@@ -386,7 +389,8 @@ def test_a_response_of_one_text_is_read_without_the_state_machine(
         ("openai_chat", ("choices", 0, "message", "content"), "\ud800"),
         ("openai_chat", ("x_groq",), {"error": "over"}),
         ("openai_chat", ("citations",), ["https://a.example"]),
-        ("openai_responses", ("output", 0, "phase"), "commentary"),
+        ("openai_responses", ("output", 0, "phase"), True),
+        ("openai_responses", ("output", 0, "agent"), {"agent_name": "/root"}),
         ("openai_responses", ("output", 0, "content", 0, "annotations"), [{"type": "?"}]),
         ("openai_responses", ("output", 0, "id"), None),
         ("openai_responses", ("output", 0, "id"), True),

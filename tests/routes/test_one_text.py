@@ -55,7 +55,54 @@ _MORE_CHAT: Final[tuple[Frame, ...]] = (
     ("error", {"message": "over"}),
     ("ping", ""),
 )
-STREAMS: Final = {"openai-chat": (_CHAT, _MORE_CHAT)}
+
+
+def _event(kind: str, **fields: Any) -> Frame:
+    return f"response.{kind}", {"type": f"response.{kind}", "sequence_number": 1, **fields}
+
+
+_PLACE: Final = {"item_id": "msg", "output_index": 0, "content_index": 0}
+_PART: Final = {"type": "output_text", "annotations": [], "logprobs": []}
+_ITEM: Final = {"id": "msg", "type": "message", "role": "assistant", "phase": "final_answer"}
+_SAID: Final = "Hello \u2603"
+_WHOLE: Final = {**_ITEM, "status": "completed", "content": [{**_PART, "text": _SAID}]}
+_RESPONSE: Final = {"id": "resp", "model": "m", "service_tier": "flex", "error": None}
+_COUNTS: Final = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+_RESPONSES: Final[tuple[Frame, ...]] = (
+    _event("created", response={**_RESPONSE, "status": "in_progress", "output": []}),
+    _event("in_progress", response={**_RESPONSE, "status": "in_progress", "output": []}),
+    _event("output_item.added", output_index=0, item={**_ITEM, "content": []}),
+    _event("content_part.added", **_PLACE, part={**_PART, "text": ""}),
+    _event("output_text.delta", **_PLACE, delta="Hel", logprobs=[]),
+    _event("output_text.delta", **_PLACE, delta="lo", logprobs=[]),
+    _event("output_text.delta", **_PLACE, delta=" \u2603", logprobs=[]),
+    _event("output_text.done", **_PLACE, text=_SAID, logprobs=[]),
+    _event("content_part.done", **_PLACE, part={**_PART, "text": _SAID}),
+    _event("output_item.done", output_index=0, item=_WHOLE),
+    _event(
+        "completed",
+        response={**_RESPONSE, "status": "completed", "output": [_WHOLE], "usage": _COUNTS},
+    ),
+)
+_THOUGHT: Final = {"id": "rs", "type": "reasoning", "summary": []}
+_MORE_RESPONSES: Final[tuple[Frame, ...]] = (
+    _event("output_text.delta", **_PLACE, delta=""),
+    _event("output_text.delta", **_PLACE, delta="\ud83d"),
+    _event("output_text.delta", **{**_PLACE, "item_id": "other"}, delta="a"),
+    _event("output_text.annotation.added", **_PLACE, annotation={"type": "url_citation"}),
+    _event("output_item.added", output_index=1, item=_THOUGHT),
+    _event("output_item.done", output_index=0, item={**_WHOLE, "content": []}),
+    _event("created", response={**_RESPONSE, "id": "r2", "background": True}),
+    _event("completed", response={**_RESPONSE, "status": "incomplete", "output": [_WHOLE]}),
+    _event("failed", response={**_RESPONSE, "status": "failed", "error": {"message": "over"}}),
+    ("error", {"type": "error", "message": "over"}),
+    ("keepalive", {"type": "keepalive"}),
+    ("", "[DONE]"),
+)
+STREAMS: Final = {
+    "openai-chat": (_CHAT, _MORE_CHAT),
+    "openai-responses": (_RESPONSES, _MORE_RESPONSES),
+}
 """By protocol, a stream that is one text, and frames that other streams have."""
 
 

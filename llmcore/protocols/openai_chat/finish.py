@@ -20,7 +20,6 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.failures.error_body import has_error_fields, states_failure
-from llmcore.protocols.one_text import start_events, text_delta, text_end, text_start
 from llmcore.protocols.openai_chat.executed import audio_type
 from llmcore.protocols.openai_chat.models import (
     ChatDialect,
@@ -50,7 +49,11 @@ from llmcore.protocols.response_parts import (
     read_cost,
     served_tier,
     skimmed,
+    start_events,
+    text_delta,
+    text_end,
     text_response,
+    text_start,
 )
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.changed import changed
@@ -378,7 +381,7 @@ def _is_call(native: NativeObject) -> bool:
     return named and are_plain_arguments(function.get("arguments"))
 
 
-# -- a stream that is one text: see `protocols.one_text`
+# -- a stream that is one text: see `routes.one_text`
 
 
 class _PlainDelta(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -468,7 +471,7 @@ def one_text(
         return
     facts = _PlainFacts()
     events: Sequence[LLMEvent]
-    events = start_events(request, PROTOCOL_ID, model=chunk.model, response_id=chunk.id)
+    events = start_events(PROTOCOL_ID, request, chunk.model, chunk.id)
     while chunk is not None:
         content = chunk.choices[0].delta.content if chunk.choices else None
         facts.keep(chunk)

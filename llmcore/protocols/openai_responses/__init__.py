@@ -14,16 +14,15 @@ In reading order:
   servers differ), `continuation` (responses that the server keeps, continued by their ids);
 * building the request: `body`, `messages`, `replay_grouping` (which items of a response go back
   together), `parts`, `tools`;
-* reading the response: `state`, `matching` (which item an event belongs to), `content` (text,
-  reasoning, audio, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish
-  reason, where to read on after a cut), `stream`.
+* reading the response: `state` (and where to read on after a cut), `matching` (which item an event
+  belongs to), `content` (text, reasoning, audio, citations), `calls`, `call_inputs`, `finish`
+  (response info, usage, finish reason), `stream`.
 """
 
 from functools import partial
 
 from llmcore.protocols.openai_responses import body, finish, stream
 from llmcore.protocols.openai_responses.continuation import without_lost_response
-from llmcore.protocols.openai_responses.finish import cursor, resume
 from llmcore.protocols.openai_responses.models import COMPATIBLE, OPENAI, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     API_NAME,
@@ -32,7 +31,7 @@ from llmcore.protocols.openai_responses.names import (
     TOOL_NAMES,
     ResponsesBody,
 )
-from llmcore.protocols.openai_responses.state import ResponsesState
+from llmcore.protocols.openai_responses.state import ResponsesState, cursor, resume
 from llmcore.protocols.openai_responses.stream import fast_reader
 from llmcore.protocols.protocol import (
     BodyBuilder,
@@ -77,6 +76,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             halt=stream.halt,
             terminal=stream.terminal,
             usage=finish.stated_usage,
+            one_text=partial(finish.one_text, digest=digest, fast_reader=fast_reader),
             deltas=stream.DELTAS,
             cursor=cursor,
             resume=resume,

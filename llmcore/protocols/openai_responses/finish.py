@@ -10,10 +10,10 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 https://developers.openai.com/api/docs/guides/background.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
-from urllib.parse import quote
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.failures.errors import error_from_body
@@ -30,15 +30,17 @@ from llmcore.protocols.openai_responses.names import (
     unread_fields,
 )
 from llmcore.protocols.openai_responses.state import (
+    FastPath,
     Item,
     ResponsesInfo,
     ResponsesState,
     typed_parts,
 )
-from llmcore.protocols.protocol import ResumeRequest
+from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
     Events,
+    StreamContext,
     counts_reader,
     finish_events,
     finish_reason,
@@ -47,11 +49,14 @@ from llmcore.protocols.response_parts import (
     read_cost,
     served_tier,
     skimmed,
+    start_events,
+    text_end,
     text_response,
+    text_start,
 )
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
+from llmcore.schema.errors import AbortError, LLMError
 from llmcore.schema.events import (
     ErrorEvent,
     FinishReason,
@@ -59,12 +64,12 @@ from llmcore.schema.events import (
     ProviderEvent,
     StepStart,
     StreamStart,
+    TextDelta,
 )
 from llmcore.schema.json import JsonValue, NativeObject, ProviderMetadata
 from llmcore.schema.native_json import (
     all_objects,
     has_only,
-    int_or_none,
     object_or_empty,
     str_or_empty,
     str_or_none,
@@ -133,7 +138,7 @@ _METADATA: Final = (
 def finish(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """Emit the end of the response. In the background it ends with the place to resume at."""
     flush_audio(state, events)
-    kept = {name: response[name] for name in _METADATA if response.get(name) is not None}
+    kept = _kept_of(response)
     diagnostics = to_list(state.info.diagnostics)
     if (status := response.get("status")) in ("queued", "in_progress"):
         kept["resume"] = {"response_id": response.get("id"), "sequence_number": None}
@@ -141,15 +146,29 @@ def finish(state: ResponsesState, response: NativeObject, events: Events) -> Res
         diagnostics += (
             Diagnostic("response-unfinished", "status", action="noted", message=message),
         )
-    events += finish_events(
-        map_reason(response, state.info),
+    events += _end_events(response, state.info, kept, diagnostics)
+    return _ended(state)
+
+
+def _kept_of(response: NativeObject) -> NativeObject:
+    return {name: response[name] for name in _METADATA if response.get(name) is not None}
+
+
+def _end_events(
+    response: NativeObject,
+    info: ResponsesInfo,
+    kept: NativeObject,
+    diagnostics: Sequence[Diagnostic] = (),
+) -> Sequence[LLMEvent]:
+    """Return the end of a *response* of which the fields *kept* are kept."""
+    return finish_events(
+        map_reason(response, info),
         _usage_of(response),
         {METADATA_KEY: kept} if kept else {},
         response,
         diagnostics,
-        message_metadata=chain_link(state.info.input_digest, response),
+        message_metadata=chain_link(info.input_digest, response),
     )
-    return _ended(state)
 
 
 def _ended(state: ResponsesState) -> ResponsesState:
@@ -243,48 +262,6 @@ def stated_usage(state: ResponsesState) -> Usage | None:
     return state.info.usage
 
 
-# -- background responses
-# A background response whose stream was cut can be streamed again, from the event after a
-# `sequence_number`, if it was created with `background` and `stream`. The events that `resume`
-# requests continue the same state, so that the response is the one that would have come without the
-# cut. Source: https://developers.openai.com/api/docs/guides/background ("Streaming a background
-# response"), read November 2026.
-
-
-def cursor(state: ResponsesState, event: NativeObject) -> ProviderMetadata:
-    """Return the place to resume at after *event*, the last one; empty if there is none.
-
-    It belongs into the metadata of a cut response: `{"openai": {"resume": {"response_id": "resp_1",
-    "sequence_number": 7}}}`.
-    """
-    info = state.info
-    if not info.background or info.response_id is None or info.ended:
-        return {}
-    number = int_or_none(event.get("sequence_number"))
-    place = {"response_id": info.response_id, "sequence_number": number}
-    return {METADATA_KEY: {"resume": place}}
-
-
-def resume(metadata: ProviderMetadata) -> ResumeRequest:
-    """Return the request that resumes at the cursor in *metadata*.
-
-    Without a sequence number, the stream is sent from its start. Raises InvalidRequestError if
-    there is no cursor.
-    """
-    place = object_or_empty(object_or_empty(metadata.get(METADATA_KEY)).get("resume"))
-    response_id = str_or_none(place.get("response_id"))
-    if response_id is None:
-        raise InvalidRequestError(
-            "there is no response to resume: only those asked for with background=true "
-            "and stream=true can be"
-        )
-    query = {"stream": "true"}
-    number = int_or_none(place.get("sequence_number"))
-    if number is not None:
-        query["starting_after"] = str(number)
-    return ResumeRequest(path=f"responses/{quote(response_id, safe='')}", query=query)
-
-
 # -- a whole body without its content
 
 _PLAIN_PARTS: Final = {
@@ -305,7 +282,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     if not all(map(_is_plain, output)):
         return None
     kinds = {item["type"] for item in output}
-    kept = {name: document[name] for name in _METADATA if document.get(name) is not None}
+    kept = _kept_of(document)
     return skimmed(
         PROTOCOL_ID,
         request,
@@ -321,22 +298,16 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
 
 def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | None:
     """Return the events of a `response` that is one text; None for any other body."""
-    item = only_object(document.get("output"))
-    if item is None or item.get("type") != "message" or not item.keys() <= _TEXT_ITEM:
+    item = only_object(document.get("output")) or {}
+    part = only_object(item.get("content")) or {}
+    text = str_or_none(part.get("text"))
+    metadata = None if text is None else _text_item(item, text)
+    if text is None or metadata is None:
         return None
-    part = only_object(item.get("content"))
-    if part is None:
-        return None
-    text, id_ = part.get("text"), str_or_none(item.get("id"))
-    if part.get("type") != "output_text" or type(text) is not str or not (text and id_):
-        return None
-    if unread_fields(part):
-        return None
-    metadata: ProviderMetadata = {METADATA_KEY: {"id": id_, "index": 0}}
-    return text_response(skim(document, request), "text_0_0", text, metadata)
+    return text_response(skim(document, request), _SEGMENT, text, metadata)
 
 
-_TEXT_ITEM: Final = frozenset({"id", "type", "status", "role", "content"})
+_TEXT_ITEM: Final = frozenset({"id", "type", "status", "role", "content", "phase"})
 
 
 def _is_plain(item: NativeObject) -> bool:
@@ -363,3 +334,144 @@ def _is_text(part: NativeObject) -> bool:
     if lists is None or type(part.get("text")) is not str or any(map(part.get, lists)):
         return False
     return has_only(part, lists)
+
+
+# -- a stream that is one text: see `routes.one_text`
+
+
+class _BegunResponse(msgspec.Struct, gc=False):
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+    model: str | None = None
+    output: tuple[()] | None = None
+    background: bool | None = None
+
+
+class _Begun(msgspec.Struct, gc=False):
+    type: Literal["response.created", "response.in_progress"]
+    response: _BegunResponse
+    object: None = None
+
+
+class _PlainPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    type: Literal["output_text"]
+    text: str
+    annotations: tuple[()] | None = None
+    logprobs: tuple[()] | None = None
+
+
+class _Plain(msgspec.Struct, gc=False):
+    type: str
+    item_id: str | None = None
+    output_index: Literal[0] | None = None
+    content_index: Literal[0] | None = None
+    item: NativeObject = {}
+    part: _PlainPart | None = None
+    text: str | None = None
+    annotations: tuple[()] | None = None
+    logprobs: tuple[()] | None = None
+    response: NativeObject = {}
+    object: None = None
+    error: None = None
+
+
+_read_begun: Final = msgspec.json.Decoder(_Begun).decode
+_read_plain: Final = msgspec.json.Decoder(_Plain).decode
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+def one_text(
+    request: LLMRequest,
+    text: TextSoFar,
+    *,
+    digest: Callable[[LLMRequest], bytes | None],
+    fast_reader: Callable[[ResponsesState], FastReader | None],
+) -> TextFrames:
+    """Read a stream that is one text; *fast_reader* reads its deltas."""
+    begun = _begun_in((yield ()))
+    if begun is None or begun.background or digest(request) is not None:
+        return
+    frame = yield start_events(PROTOCOL_ID, request, begun.model, begun.id)
+    while _begun_in(frame) is not None:
+        frame = yield ()
+    event = _plain(frame, "output_item.added")
+    metadata = None if event is None else _text_item(event.item, "")
+    if event is None or metadata is None:
+        return
+    id_ = event.item["id"]
+    if _part_text((yield ()), "content_part.added", id_) != "":
+        return
+    text.reader = fast_reader(replace(_OPEN, fast_path=_path_of(id_)))
+    frame = yield (text_start(_SEGMENT, metadata),)
+    whole = "".join(text.chunks)
+    if not whole or _part_text(frame, "output_text.done", id_) != whole:
+        return
+    if _part_text((yield ()), "content_part.done", id_) != whole:
+        return
+    event = _plain((yield ()), "output_item.done")
+    item = {} if event is None else event.item
+    metadata = _text_item(item, whole)
+    if metadata is None or item["id"] != id_ or not _is_plain(item):
+        return
+    event = _plain((yield (text_end(_SEGMENT, whole, metadata),)), "completed")
+    response = {} if event is None else event.response
+    if response.get("status") == "completed" and only_object(response.get("output")) == item:
+        yield _end_events(response, ResponsesInfo(), _kept_of(response))
+
+
+_SEGMENT: Final = "text_0_0"
+_OPEN: Final = ResponsesState(context=StreamContext(provider="", model="", turn=0))
+
+
+def _path_of(item_id: str) -> FastPath:
+    """Return the place of the only text, in the message of that id."""
+    return FastPath(
+        event_type="response.output_text.delta",
+        item_id=item_id,
+        output_index=0,
+        index_field="content_index",
+        part_index=0,
+        segment=_SEGMENT,
+        delta=TextDelta,
+    )
+
+
+def _begun_in(frame: Frame) -> _BegunResponse | None:
+    """Return the response that begins with *frame*; None for any other event."""
+    try:
+        return _read_begun(frame[1]).response if frame[0] != "error" else None
+    except _UNREADABLE:
+        return None
+
+
+def _plain(frame: Frame, kind: str) -> _Plain | None:
+    """Return the event in *frame*, of that *kind*; None if it may do more than such a stream's."""
+    try:
+        event = _read_plain(frame[1])
+    except _UNREADABLE:
+        return None
+    placed = event.output_index == 0 or kind == "completed"
+    return event if placed and event.type == f"response.{kind}" and frame[0] != "error" else None
+
+
+def _part_text(frame: Frame, kind: str, item_id: str) -> str | None:
+    """Return the text in an event of that *kind* about the first part of an item."""
+    event = _plain(frame, kind)
+    if event is None or event.item_id != item_id or event.content_index != 0:
+        return None
+    holder = event if kind == "output_text.done" else event.part
+    return None if holder is None else holder.text
+
+
+def _text_item(item: NativeObject, text: str) -> ProviderMetadata | None:
+    """Return the metadata of the *item* if it is a message that is just *text*."""
+    id_, phase = str_or_none(item.get("id")), item.get("phase")
+    if item.get("type") != "message" or not item.keys() <= _TEXT_ITEM or id_ is None:
+        return None
+    part = only_object(item.get("content"))
+    if text and (part is None or part.get("text") != text or part.get("type") != "output_text"):
+        return None
+    if part and unread_fields(part):
+        return None
+    if not (text or item.get("content") in ([], None)) or not isinstance(phase, str | None):
+        return None
+    return {METADATA_KEY: {"id": id_, "index": 0, **({} if phase is None else {"phase": phase})}}

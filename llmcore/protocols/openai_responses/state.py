@@ -21,16 +21,19 @@ fields.
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES
+from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.content import TokenLogprob
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
-from llmcore.schema.json import JsonValue, NativeObject
-from llmcore.schema.native_json import int_or_none, objects_or_one, str_or_none
+from llmcore.schema.json import JsonValue, NativeObject, ProviderMetadata
+from llmcore.schema.native_json import int_or_none, object_or_empty, objects_or_one, str_or_none
 from llmcore.schema.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.usage import Usage
 
@@ -382,3 +385,45 @@ def part_number(event: NativeObject, type_: str, item: Item) -> int:
     if begun and not item.parts[type_, last].text:
         return last
     return item.last_numbers.get(facts.list, -1) + 1
+
+
+# -- background responses
+# A background response whose stream was cut can be streamed again, from the event after a
+# `sequence_number`, if it was created with `background` and `stream`. The events that `resume`
+# requests continue the same state, so that the response is the one that would have come without the
+# cut. Source: https://developers.openai.com/api/docs/guides/background ("Streaming a background
+# response"), read November 2026.
+
+
+def cursor(state: ResponsesState, event: NativeObject) -> ProviderMetadata:
+    """Return the place to resume at after *event*, the last one; empty if there is none.
+
+    It belongs into the metadata of a cut response: `{"openai": {"resume": {"response_id": "resp_1",
+    "sequence_number": 7}}}`.
+    """
+    info = state.info
+    if not info.background or info.response_id is None or info.ended:
+        return {}
+    number = int_or_none(event.get("sequence_number"))
+    place = {"response_id": info.response_id, "sequence_number": number}
+    return {METADATA_KEY: {"resume": place}}
+
+
+def resume(metadata: ProviderMetadata) -> ResumeRequest:
+    """Return the request that resumes at the cursor in *metadata*.
+
+    Without a sequence number, the stream is sent from its start. Raises InvalidRequestError if
+    there is no cursor.
+    """
+    place = object_or_empty(object_or_empty(metadata.get(METADATA_KEY)).get("resume"))
+    response_id = str_or_none(place.get("response_id"))
+    if response_id is None:
+        raise InvalidRequestError(
+            "there is no response to resume: only those asked for with background=true "
+            "and stream=true can be"
+        )
+    query = {"stream": "true"}
+    number = int_or_none(place.get("sequence_number"))
+    if number is not None:
+        query["starting_after"] = str(number)
+    return ResumeRequest(path=f"responses/{quote(response_id, safe='')}", query=query)

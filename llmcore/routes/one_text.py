@@ -16,14 +16,10 @@ a network.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
-from llmcore.schema.changed import copying
-from llmcore.schema.events import LLMEvent, StepStart, StreamStart, TextDelta, TextEnd, TextStart
-from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.usage import Usage
 
 
 class OneText:
@@ -64,44 +60,3 @@ class OneText:
         """Return the reader and the text while frames may only add to it."""
         reader = self._text.reader
         return None if reader is None or self.closing else (reader, self._text.chunks)
-
-
-def start_events(
-    request: LLMRequest,
-    protocol_id: str,
-    *,
-    model: str | None,
-    response_id: str | None,
-    usage: Usage | None = None,
-) -> tuple[LLMEvent, LLMEvent]:
-    """Return the beginning of the response to *request*."""
-    model = model or request.model_id
-    start = _started(_START, request.provider_id, model, response_id or None, protocol_id, usage)
-    return start, _step_started(_STEP_START)
-
-
-def text_start(segment: str, metadata: ProviderMetadata | None = None) -> LLMEvent:
-    """Return the start of the text."""
-    return _text_started(_TEXT_START, segment, {**(metadata or {})})
-
-
-def text_delta(segment: str, text: str) -> LLMEvent:
-    """Return a piece of the text."""
-    return _text_came(_TEXT_DELTA, segment, text)
-
-
-def text_end(segment: str, text: str, metadata: ProviderMetadata | None = None) -> LLMEvent:
-    """Return the end of the text."""
-    return _text_ended(_TEXT_END, segment, text, {**(metadata or {})})
-
-
-_START: Final = StreamStart(provider="", model="")
-_STEP_START: Final = StepStart()
-_TEXT_START: Final = TextStart("")
-_TEXT_DELTA: Final = TextDelta("", "")
-_TEXT_END: Final = TextEnd("")
-_started: Final = copying(StreamStart, "provider", "model", "id", "protocol", "usage")
-_step_started: Final = copying(StepStart)
-_text_started: Final = copying(TextStart, "id", "provider_metadata")
-_text_came: Final = copying(TextDelta, "id", "text")
-_text_ended: Final = copying(TextEnd, "id", "text", "provider_metadata")
