@@ -1,5 +1,6 @@
 """`llmcore ask`: attachments, schemas, tools, going on, and the logs of all that."""
 
+import argparse
 import io
 import json
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from llmcore.cli import main
 from llmcore.cli.attachments import attachment, schema_of, user_object
+from llmcore.cli.options import add_ask
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, TextPart
 from llmcore.schema.errors import InvalidRequestError
 from tests.support.servers.loopback import Answer, Loopback, Received, chat_chunk, chat_stream
@@ -393,3 +395,12 @@ def test_long_messages_are_shortened(server: Loopback, capsys: pytest.CaptureFix
     assert "x" * 600 not in capsys.readouterr().out
     main(["logs", "--full"])
     assert "x" * 2000 in capsys.readouterr().out
+
+
+def test_the_page_of_the_command_line_has_every_option_of_ask() -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_ask(parser)
+    page = Path("docs/command-line.md").read_text(encoding="utf-8")
+    options = [action.option_strings for action in parser._actions if action.option_strings]
+
+    assert [names for names in options if not any(f"`{name}" in page for name in names)] == []

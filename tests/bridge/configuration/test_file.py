@@ -225,6 +225,16 @@ def test_the_page_lists_every_key_of_every_section() -> None:
             assert f"| `[{section}]` | {keys} |" in page
 
 
+def test_the_table_of_variables_has_every_setting_or_the_beginning_of_its_name() -> None:
+    rows = Path("docs/openbridge.md").read_text(encoding="utf-8").split("| variable |")[1]
+    listed = re.findall(r"`OPENBRIDGE_(\w+)(\.\.\.)?`", rows)
+    names = {name for name, is_beginning in listed if not is_beginning}
+    beginnings = tuple(name for name, is_beginning in listed if is_beginning)
+    settings = {name for section in SECTIONS.values() for name in section}
+
+    assert [n for n in sorted(settings - names) if not n.startswith(beginnings)] == []
+
+
 UPSTREAMS = """
 [[upstreams]]
 name = "a"
