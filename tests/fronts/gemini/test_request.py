@@ -805,4 +805,4 @@ def test_a_result_of_a_call_that_was_removed_is_none_of_another_call(stray: str 
     found = {part.tool_call_id: part.content for part in answered.content}  # type: ignore[union-attr]
 
     assert found["c2"] == "2"
-    assert sorted(found.values()) == ["1", "2"]
+    assert set(found.values()) == {"1", "2"}
