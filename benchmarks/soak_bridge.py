@@ -28,9 +28,9 @@ import aiohttp
 from attrs import define, field
 
 from benchmarks.bridge_servers import FRONTS, Asked, gateway, started
-from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import KeyLimits
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.accounts.meters import budget_meters
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.ledger_sql import SqliteLedger
