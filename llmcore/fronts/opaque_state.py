@@ -41,7 +41,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, without
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Origin
 from llmcore.schema.native_json import (
@@ -387,8 +387,8 @@ class EchoReader:
         self._early: list[tuple[ResponseState, Diagnostics]] = []
         """States that came before items that they name: some clients put reasoning first."""
         self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
-        self._ids: set[str] = set()
-        """The ids of the responses whose state came."""
+        self._entries: dict[str, tuple[Mapping[str, Any], ...]] = {}
+        """The entries of the states that came, by the ids of their responses."""
 
     def add(self, echo: Echo) -> None:
         """Add one part or item of a response that the client sends back."""
@@ -400,7 +400,7 @@ class EchoReader:
         state = self._unsealer.unsealed(text, "the encrypted reasoning", here)
         if state is None:
             return False
-        self._ids.add(state.response_id)
+        self._note(state)
         self._restore_early()
         if self._early or self._is_early(state):
             self._early.append((state, here))
@@ -438,22 +438,37 @@ class EchoReader:
             self._responses.append((state, list(parts)))
 
     def add_state_of_calls(self, kept_state: KeptState, path: str) -> None:
-        """Add the state that a server has of whole responses, where no state came with them.
+        """Add the state that a server has of whole responses, where it did not come with them.
 
-        It has the reasoning that came back as text. Of calls whose results come one by one, only
-        the first gets the state of the response.
+        It has the reasoning that came back as text. Where the state of the reasoning came, and not
+        that of the calls behind it, the rest is added: the AI SDK names stored reasoning by its id,
+        and sends calls without one. Of calls whose results come one by one, only the first gets
+        the state of the response.
         """
-        if any(state for state, _ in self._responses):
-            return
+        came = frozenset(self._entries)
         for sealed in dict.fromkeys(filter(None, map(kept_state, self.calls_without_state))):
             here = self._diagnostics.at(path)
             state = self._unsealer.unsealed(sealed, "the kept state", here)
-            if state is None or state.response_id in self._ids:
+            if state is None or (came and state.response_id not in came):
+                continue  # of another response: some servers repeat the ids of calls
+            if (rest := self._rest(state)) is None:
                 continue
-            self._ids.add(state.response_id)
+            self._note(rest)
             told = [echo for echo in self._waiting if not isinstance(echo, ReasoningPart)]
-            self._waiting, parts = restore(state, told, here)
-            self._append_restored(state, parts)
+            self._waiting, parts = restore(rest, told, here)
+            self._append_restored(rest, parts)
+
+    def _note(self, state: ResponseState) -> None:
+        """Remember that *state* came."""
+        before = self._entries.get(state.response_id, ())
+        self._entries[state.response_id] = (*before, *state.entries)
+
+    def _rest(self, whole: ResponseState) -> ResponseState | None:
+        """Return what of the *whole* state of a response has not come; None if that is unclear."""
+        came = self._entries.get(whole.response_id, ())
+        first, rest = whole.entries[: len(came)], whole.entries[len(came) :]
+        same = all(a == without(b, "text") for a, b in zip(came, first, strict=False))
+        return evolve(whole, entries=rest) if rest and same else None
 
     @property
     def calls_without_state(self) -> list[str]:

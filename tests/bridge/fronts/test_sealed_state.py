@@ -182,6 +182,32 @@ def test_a_client_of_responses_names_stored_items_that_have_the_state(
     assert scene.bodies[1] == scene.bodies[2]
 
 
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
+def test_a_client_of_responses_names_stored_reasoning_and_sends_calls_without_ids(
+    column: Column,
+) -> None:
+    """As of the AI SDK: what is sealed behind the reasoning, for its calls, goes back too."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    tools = WEATHER["openai-responses"]
+    body = {"model": MODEL, "input": [first], "reasoning": {"summary": "auto"}, **tools}
+    with playing(column, TWO, ANSWER, ANSWER) as scene, gateway(scene.model, relay=False) as url:
+        said = httpx.post(f"{url}/v1/responses", json=body).json()["output"]
+        calls = [item for item in said if item["type"] == "function_call"]
+        results = [
+            {"type": "function_call_output", "call_id": call["call_id"], "output": "rain"}
+            for call in calls
+        ]
+        named = [{"type": "item_reference", "id": item["id"]} for item in said[: -len(calls)]]
+        for items in (said, [*named, *map(_without_state, calls)]):
+            again = {**body, "input": [first, *items, *results]}
+            answer = httpx.post(f"{url}/v1/responses", json=again)
+            assert "x-openbridge-diagnostics" not in answer.headers
+
+    assert said[0]["type"] == "reasoning"
+    assert len(calls) == 2
+    assert scene.bodies[1] == scene.bodies[2]
+
+
 def _is_dropped(item: dict[str, Any], thinking: str) -> bool:
     return item["type"] == "reasoning" and (thinking == "dropped" or not item["summary"])
 
