@@ -1,9 +1,9 @@
 """One connected MCP server: its listings, kept up to date, and its calls."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from llmcore.generation.tool import ToolFailure
 from llmcore.mcp.connecting import client_of, transport_of
 from llmcore.mcp.failures import as_llm_error, of_status
+from llmcore.mcp.listing import Listing, ServerLists
 from llmcore.mcp.results import Output, part_of, result_of, size_of_parts, text_of_error
 from llmcore.mcp.servers import McpServer
 from llmcore.schema.errors import (
@@ -20,7 +21,6 @@ from llmcore.schema.errors import (
     ProviderError,
     StreamError,
 )
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 if TYPE_CHECKING:
@@ -36,21 +36,13 @@ _GOODBYE_SECONDS = 1.0
 """After which a session is replaced that does not take the notice of a cancelled call."""
 
 
-@frozen
-class Listing:
-    """The tools, resources and prompts that a server lists."""
-
-    tools: "tuple[types.Tool, ...]" = ()
-    resources: bool = False
-    prompts: bool = False
-
-
 class ServerConnection:
     """A server, while `run` is running."""
 
     def __init__(self, name: str, server: McpServer) -> None:
         self.name = name
         self.server = server
+        self.lists = ServerLists(name, server)
         self.listing = Listing()
         self.failure: LLMError | None = None
         """The error that ended the connection, or that the last listing failed with."""
@@ -71,8 +63,6 @@ class ServerConnection:
         self._session_ready = anyio.Event()
         """Set while there is a session, and after the last one."""
         self._changed = anyio.Event()
-        self._lists_others: tuple[bool, bool] | None = None
-        """Whether the server lists resources and prompts, until a list changes."""
         self._lock = anyio.Lock()
         self._calls = 0
         self._idle = anyio.Event()
@@ -113,8 +103,9 @@ class ServerConnection:
             self.instructions = client.instructions
             tasks = await stack.enter_async_context(anyio.create_task_group())
             await tasks.start(self._listen, client)
-            self._changed, self._lists_others = anyio.Event(), None
-            self._set_listing(await self._list(client))
+            self._changed = anyio.Event()
+            self.lists.forget()
+            self._set_listing(await self.lists.read(client))
             self._client = client
             tasks.start_soon(self._list_when_changed)
             begun()
@@ -137,7 +128,7 @@ class ServerConnection:
         """List the server's tools again."""
         async with self._lock:
             self._changed = anyio.Event()
-            self._set_listing(await self._in_session(self._list))
+            self._set_listing(await self._in_session(self.lists.read))
 
     def _set_listing(self, listing: Listing) -> None:
         self.listing = listing
@@ -148,45 +139,6 @@ class ServerConnection:
         """List again if the server has announced that its list has changed."""
         if self._changed.is_set():
             await self.refresh()
-
-    async def _list(self, client: "mcp.Client") -> Listing:
-        has, server = client.server_capabilities, self.server
-        tools: list[types.Tool] = []
-        if has.tools is not None:
-            tools = await self.all_pages(partial(client.list_tools, cache_mode="refresh"), "tools")
-        if self._lists_others is None:
-            self._lists_others = (
-                server.resources and has.resources is not None and await _has(_resources(client)),
-                server.prompts and has.prompts is not None and await _has(_prompts(client)),
-            )
-        resources, prompts = self._lists_others
-        return Listing(
-            tools=tuple(tool for tool in tools if _allows(server, tool.name)),
-            resources=resources,
-            prompts=prompts,
-        )
-
-    async def all_pages(self, list_page: Callable[..., Awaitable[Any]], what: str) -> list[Any]:
-        """Return the *what* ("tools", "resources", "prompts") of all pages of a listing.
-
-        Raises ConfigurationError if the server lists more, or in more pages, than is allowed.
-        """
-        page = await list_page(cursor=None)
-        items, pages, most = [*getattr(page, what)], 1, self.server.max_tools
-        while page.next_cursor is not None and max(len(items), pages) <= most:
-            page = await list_page(cursor=page.next_cursor)
-            items += getattr(page, what)
-            pages += 1
-        self.check_count(len(items) if page.next_cursor is None else most + 1, what)
-        return items
-
-    def check_count(self, count: int, what: str) -> None:
-        """Raise ConfigurationError if the server lists more than is allowed."""
-        if count > self.server.max_tools:
-            raise ConfigurationError(
-                f"the MCP server {self.name!r} lists more than {self.server.max_tools} {what}: "
-                "raise max_tools"
-            )
 
     async def _list_when_changed(self) -> None:
         """List the tools again whenever the server's list changes."""
@@ -242,7 +194,7 @@ class ServerConnection:
             self._mark_changed()
 
     def _mark_changed(self) -> None:
-        self._lists_others = None
+        self.lists.forget()
         self._changed.set()
 
     # -- calls
@@ -393,32 +345,3 @@ async def _run_apart(
     if not outcome:
         raise NetworkError("the connection to the MCP server was ended during a call")
     return outcome[0]
-
-
-async def _has(listed: Awaitable[Sequence[object]]) -> bool:
-    """Return whether a server lists anything; one that refuses the list is taken to have some.
-
-    Servers that are made with the SDK, or with FastMCP, declare resources and prompts also where
-    they have none.
-    """
-    from mcp import MCPError
-
-    try:
-        return bool(await listed)
-    except MCPError:
-        return True
-
-
-async def _resources(client: "mcp.Client") -> Sequence[object]:
-    """Return resources, or else templates of resources."""
-    if resources := (await client.list_resources(cache_mode="refresh")).resources:
-        return resources
-    return (await client.list_resource_templates(cache_mode="refresh")).resource_templates
-
-
-async def _prompts(client: "mcp.Client") -> Sequence[object]:
-    return (await client.list_prompts(cache_mode="refresh")).prompts
-
-
-def _allows(server: McpServer, tool: str) -> bool:
-    return server.allowed is None or tool in server.allowed

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from llmcore.generation.approvals import ToolChangedError
 from llmcore.generation.handler import Handler
 from llmcore.generation.tool import NeedsApproval, Tool, ToolFailure, tool
-from llmcore.mcp.connection import Listing, ServerConnection
+from llmcore.mcp.connection import ServerConnection
+from llmcore.mcp.listing import Listing
 from llmcore.mcp.results import Output, messages_of, resource_part
 from llmcore.schema import json
 from llmcore.schema.content import TextPart, ToolOutputPart
@@ -191,9 +192,9 @@ async def listed_resources(connection: ServerConnection) -> JsonObject:
     """Return the resources and templates of a server, as JSON."""
 
     async def every(client: "mcp.Client") -> JsonObject:
-        resources = await connection.all_pages(client.list_resources, "resources")
+        resources = await connection.lists.all_pages(client.list_resources, "resources")
         templates = (await client.list_resource_templates()).resource_templates
-        connection.check_count(len(resources) + len(templates), "resources")
+        connection.lists.check_count(len(resources) + len(templates), "resources")
         return {"resources": _dumped(resources), "templates": _dumped(templates)}
 
     return await connection.ask(every)
@@ -203,7 +204,9 @@ async def listed_prompts(connection: ServerConnection) -> JsonObject:
     """Return the prompts of a server with their arguments, as JSON."""
 
     async def every(client: "mcp.Client") -> JsonObject:
-        return {"prompts": _dumped(await connection.all_pages(client.list_prompts, "prompts"))}
+        return {
+            "prompts": _dumped(await connection.lists.all_pages(client.list_prompts, "prompts"))
+        }
 
     return await connection.ask(every)
 

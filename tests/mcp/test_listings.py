@@ -8,7 +8,7 @@ from mcp.server.mcpserver import Context, MCPServer
 
 from llmcore.generation.generate import generate
 from llmcore.mcp import HttpServer, McpServers, SdkServer
-from llmcore.mcp.connection import ServerConnection
+from llmcore.mcp.listing import ServerLists
 from llmcore.schema.errors import ConfigurationError
 from llmcore.testing.fake_model import FakeModel, call
 from tests.mcp.test_hostile_servers import JSON, Reply, hostile, result
@@ -21,8 +21,8 @@ class Page:
     next_cursor: str | None
 
 
-def connection() -> ServerConnection:
-    return ServerConnection("s", SdkServer(None, max_tools=3))
+def lists() -> ServerLists:
+    return ServerLists("s", SdkServer(None, max_tools=3))
 
 
 @pytest.mark.anyio
@@ -32,7 +32,7 @@ async def test_items_of_all_pages_are_listed_in_order() -> None:
     async def list_page(cursor: str | None) -> Page:
         return pages[cursor]
 
-    assert await connection().all_pages(list_page, "tools") == ["a", "b", "c"]
+    assert await lists().all_pages(list_page, "tools") == ["a", "b", "c"]
 
 
 @pytest.mark.anyio
@@ -45,7 +45,7 @@ async def test_listing_without_end_is_refused(items: list[str]) -> None:
         return Page(items, "next")
 
     with pytest.raises(ConfigurationError, match="lists more than 3 tools"):
-        await connection().all_pages(list_page, "tools")
+        await lists().all_pages(list_page, "tools")
     assert len(asked) <= 4
 
 
