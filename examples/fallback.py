@@ -7,6 +7,6 @@ from llmcore import sync
 
 print(
     sync.generate(
-        "openai:gpt-5.2", "Name a river.", max_retries=3, fallbacks=["anthropic:claude-sonnet-4-5"]
+        "openai:gpt-5.2", "Name a river.", max_retries=3, fallbacks=["anthropic:claude-sonnet-4-6"]
     ).text
 )

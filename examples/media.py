@@ -10,7 +10,7 @@ question = Message.user(
 )
 for model in (
     "openai:gpt-5.2",
-    "anthropic:claude-sonnet-4-5",
+    "anthropic:claude-sonnet-4-6",
     "google:gemini-3-flash-preview",
     "mistral:pixtral-large-latest",
 ):

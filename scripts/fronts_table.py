@@ -53,10 +53,10 @@ def models(base_url: str | None = None) -> Mapping[str, Model[Any]]:
         "openai-responses": openai.responses("gpt-5.2"),
         "openai-chat": openai.chat("gpt-5.2"),
         "anthropic-messages": Anthropic.configure(api_key="k", base_url=base_url).model(
-            "claude-sonnet-4-5"
+            "claude-sonnet-4-6"
         ),
-        "gemini": Google.configure(api_key="k", base_url=base_url).model("gemini-3-pro-preview"),
-        "bedrock-converse": bedrock.model("anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        "gemini": Google.configure(api_key="k", base_url=base_url).model("gemini-3.1-pro-preview"),
+        "bedrock-converse": bedrock.model("anthropic.claude-sonnet-4-6"),
     }
 
 

@@ -121,7 +121,7 @@ def shortened(text: str, length: int) -> str:
 
 def route() -> Picture:
     """Return the four parts of a route, each with what it adds to one real request."""
-    model = Anthropic(api_key="sk-ant-example").model("claude-sonnet-4-5")
+    model = Anthropic(api_key="sk-ant-example").model("claude-sonnet-4-6")
     prepared = Client(environ={}).prepare(request(model=model, prompt="Hi")).unwrap()
     found: Any = model.route
     body = json.dumps({name: prepared.body[name] for name in ("model", "messages")})

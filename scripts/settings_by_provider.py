@@ -62,8 +62,8 @@ MODELS: Final[dict[str, tuple[str, ...]]] = {
     "perplexity": ("sonar-pro",),
     "azure": ("gpt-4.1",),
     "openrouter": ("openai/gpt-4.1",),
-    "bedrock": ("anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon.nova-pro-v1:0"),
-    "vertex": ("gemini-2.5-pro", "claude-sonnet-4-5", "mistral-medium-3", "openai/gpt-6-luna"),
+    "bedrock": ("anthropic.claude-sonnet-4-6", "amazon.nova-pro-v1:0"),
+    "vertex": ("gemini-2.5-pro", "claude-sonnet-4-6", "mistral-medium-3", "openai/gpt-6-luna"),
 }
 """Example models, where the settings depend on the model; the others take any id."""
 

@@ -7,7 +7,7 @@ print(
         model="gpt-5.2",
         messages=[{"role": "user", "content": "Name a river."}],
         num_retries=3,
-        fallbacks=["anthropic/claude-sonnet-4-5"],
+        fallbacks=["anthropic/claude-sonnet-4-6"],
     )
     .choices[0]
     .message.content

@@ -48,7 +48,7 @@ AUTH: Final = Auth.first_of(
 
 @frozen(init=False)
 class Anthropic(ConfigurableProvider):
-    """Anthropic's Messages API: `Anthropic().model("claude-sonnet-4-5")` is a model.
+    """Anthropic's Messages API: `Anthropic().model("claude-sonnet-4-6")` is a model.
 
     The key is `api_key`, or else that of ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN. Documents:
     https://platform.claude.com/docs/en/api/overview.

@@ -173,7 +173,7 @@ class CloudflareAIGateway(ConfigurableProvider):
     ) -> Model:
         """Return *model* of another provider, reached through the gateway in its own API.
 
-            gateway.through(Anthropic().model("claude-sonnet-4-5"))
+            gateway.through(Anthropic().model("claude-sonnet-4-6"))
 
         With `stored_key` the provider's key is not sent: Cloudflare stores or bills it. `upstream`
         is the path in the URL for the provider's base URL, for providers that are not listed here.
