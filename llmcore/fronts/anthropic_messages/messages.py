@@ -59,6 +59,10 @@ from llmcore.schema.native_json import str_or_empty
 _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
 
 _MAY_BE_EXECUTED: Final = (ToolCallPart, ToolResultPart)
+_OF_CALLS: Final = ("caller", "toolset_name")
+"""Fields of calls that only Anthropic reads; results have the second one too."""
+_DIRECT: Final = {"type": "direct"}
+"""The caller of a call that the model made itself."""
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
 _FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_EXTRAS})
@@ -162,6 +166,7 @@ class TurnReader:
 
     def _result(self, block: Block, path: str) -> ToolResultPart:
         self._content.check_fields(block, path)
+        self._report_own_fields(block, path, ("toolset_name",))
         call_id = required(block, "tool_use_id", str, f"{path}.")
         output, name = self._content.read_output(block, path), self._names.get(call_id)
         failed = read_field(block, "is_error", bool, f"{path}.") is True
@@ -247,12 +252,12 @@ class TurnReader:
 
     def _call(self, block: Block, path: str) -> ToolCallPart:
         self._content.check_fields(block, path)
+        self._report_own_fields(block, path, _OF_CALLS)
         call_id = required(block, "id", str, f"{path}.")
         name = required(block, "name", str, f"{path}.")
         self._names[call_id] = name
         self._answered.add_call(call_id)
-        known = ("caller", "toolset_name")
-        kept = {key: block[key] for key in known if block.get(key) is not None}
+        kept = {key: block[key] for key in _OF_CALLS if block.get(key) is not None}
         arguments = read_field(block, "input", dict, f"{path}.") or {}
         part = (
             ToolCallPart(call_id, name, arguments, provider_metadata={METADATA_KEY: kept})
@@ -260,6 +265,15 @@ class TurnReader:
             else function_call(call_id, name, arguments)
         )
         return _marked(part, block)
+
+    def _report_own_fields(self, block: Block, path: str, names: Iterable[str]) -> None:
+        """Report what only Anthropic reads of a call, or of its result."""
+        if self._native:
+            return
+        for name in names:
+            if block.get(name) not in (None, _DIRECT):
+                why = f"the upstream's calls have no {name}"
+                self._diagnostics.at(f"{path}.{name}").unsupported(why)
 
     def _restored(
         self, origin: Origin | None, echoes: Iterable[Echo], path: str

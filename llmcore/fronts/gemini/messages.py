@@ -111,6 +111,7 @@ _ROLES: Final[Mapping[object, Role]] = {
 _OF_GEMINI: Final = ("scheduling", "willContinue")
 """The fields of a `functionResponse` for functions that answer later or several times. Source:
 https://ai.google.dev/api/caching#FunctionResponse."""
+_OF_RESULTS: Final = frozenset({"fileData", "inlineData"})
 _OF_CONTENT: Final = frozenset({"parts", "role"})
 _OF_INSTRUCTION: Final = frozenset({"text"})
 _OF_PART: Final = frozenset(
@@ -229,6 +230,7 @@ class _ContentsReader:
             file, where = camel_keys(item), f"{path}.functionResponse.parts[{index}]"
             files.append(client_media(file, where, native=self._native))
             if not self._native:
+                report_unknown(file, _OF_RESULTS, self._diagnostics, where)
                 self._report_name(file, where)
         return files
 

@@ -251,6 +251,25 @@ def _own_metadata(
     return {METADATA_KEY: fields} if fields else {}
 
 
+def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, native: bool) -> None:
+    """Report the fields of a call, or of its output, that the upstream does not get.
+
+    Servers of the API (*native*) get all but those of built-in tools that are offered as functions.
+    Those that state what is so anyway are not reported: the model itself made the call.
+    """
+    for name in () if native else _OF_CALLS:
+        if item.get(name) not in (None, False, _DIRECT):
+            diagnostics.at(name).unsupported(f"the upstream's calls have no {name}")
+    environment = item.get("environment")
+    if environment and objects(object_or_empty(environment).get("skills")):
+        why = "the upstream's calls have no skills: the tool describes them"
+        diagnostics.at("environment.skills").unsupported(why)
+
+
+_OF_CALLS: Final = ("async", "caller")
+_DIRECT: Final = {"type": "direct"}
+
+
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
     """Return the client's name of the tool that *item* calls."""
     if kind in ("function", "custom"):

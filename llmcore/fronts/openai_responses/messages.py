@@ -26,6 +26,7 @@ from llmcore.fronts.openai_responses.calls import (
     is_of_model,
     is_output,
     native_call,
+    report_own_fields,
     result_part,
 )
 from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
@@ -290,6 +291,8 @@ class InputReader:
         if not is_output(item) or str(item.get("call_id")) in self._remote:
             return None
         self._end_run()
+        if not self._registry.native:
+            report_own_fields(item, self._diagnostics.at(path), native=False)
         part = result_part(
             item,
             self._calls,
@@ -358,6 +361,8 @@ class InputReader:
             report_unread(item, self._diagnostics.at(path))
         self._run.add(call if plain else EchoedHostedItem(native=item, path=path, call=call))
         self._calls[call.id] = call
+        if "item" not in call.provider_metadata.get(METADATA_KEY, {}):
+            report_own_fields(item, self._diagnostics.at(path), native=self._registry.native)
         if (item_id := str_or_none(item.get("id"))) is not None:
             self._calls.setdefault(item_id, call)  # local shell outputs name the item
 

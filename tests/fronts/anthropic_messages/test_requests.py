@@ -18,6 +18,7 @@ from llmcore.schema.content import (
     TextPart,
     ToolResultPart,
 )
+from llmcore.schema.json import without
 from llmcore.schema.options import ReasoningOptions
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 from tests.fronts.anthropic_messages.messages_kit import (
@@ -583,6 +584,34 @@ def test_a_deferred_tool_that_was_found_or_withdrawn_is_not_reported() -> None:
 
     for turns in ([HELLO, found], [HELLO, gone]):
         assert codes(read({"tools": [LATE], "messages": turns})) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "lost"),
+    [
+        ({"caller": {"type": "direct"}}, []),
+        ({"caller": {"type": "code_execution_20260120", "tool_id": "s"}}, ["caller"]),
+        ({"toolset_name": "browser"}, ["toolset_name"]),
+    ],
+)
+def test_what_only_anthropic_reads_of_calls_and_results_is_reported(
+    fields: Any, lost: list[str]
+) -> None:
+    """But for the default: the model made the call itself."""
+    turns = [
+        HELLO,
+        {"role": "assistant", "content": [{**USE, **fields}]},
+        {"role": "user", "content": [{**RESULT, **without(fields, "caller")}]},
+    ]
+    made = read({"tools": [TOOL], "messages": turns})
+
+    assert [note.path for note in made.diagnostics] == [
+        f"messages[{place}].content[0].{name}"
+        for place in (1, 2)
+        for name in lost
+        if (place, name) != (2, "caller")
+    ]
+    assert read({"tools": [TOOL], "messages": turns}, MESSAGES).diagnostics == ()
 
 
 def news(kind: str, **tool: Any) -> dict[str, Any]:

@@ -382,6 +382,24 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
             },
         ],
     ),
+    "call of a toolset, and of code": _ask(
+        _USER,
+        {
+            "role": "assistant",
+            "content": [
+                {**_use("t1", at="a"), "toolset_name": "browser"},
+                {
+                    **_use("t2", at="b"),
+                    "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"},
+                },
+            ],
+        },
+        {
+            "role": "user",
+            "content": [_result("t1", "A."), _result("t2", "B.")],
+        },
+        tools=[_LOOK],
+    ),
     "server without a toolset": _ask(
         mcp_servers=[
             {

@@ -175,6 +175,21 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
             }
         }
     ),
+    "parts of a video in a result": _loop(
+        {
+            "functionResponse": {
+                "name": "look",
+                "response": {"output": "Here."},
+                "parts": [
+                    {
+                        "inlineData": {"mimeType": "image/png", "data": PIXEL},
+                        "mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"},
+                        "videoMetadata": {"fps": 0.5, "startOffset": "1s"},
+                    }
+                ],
+            }
+        }
+    ),
     "failed function": _loop(
         _response({"error": "no such place"}),
         _response({"error": {"code": 7}, "output": "x"}),

@@ -247,6 +247,36 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
         ],
         tools=[{"type": "shell"}, {"type": "apply_patch"}],
     ),
+    "calls of a program, and of a shell with skills": _ask(
+        [
+            {"role": "user", "content": "Hi"},
+            {
+                "type": "shell_call",
+                "call_id": "s1",
+                "action": {"commands": ["ls"]},
+                "environment": {
+                    "type": "local",
+                    "skills": [{"name": "maps", "path": "/maps", "description": "Draws maps."}],
+                },
+                "caller": {"type": "program", "caller_id": "p1"},
+                "status": "completed",
+            },
+            {
+                "type": "shell_call_output",
+                "call_id": "s1",
+                "output": [
+                    {"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+                ],
+            },
+            {**_CALL, "async": True, "caller": {"type": "program", "caller_id": "p1"}},
+            {
+                "type": "function_call_output",
+                "call_id": "c1",
+                "output": "b",
+            },
+        ],
+        tools=[{"type": "shell"}, _LOOK],
+    ),
     "structured output": _ask(
         text={
             "format": {
