@@ -117,7 +117,7 @@ def lower_messages(
             messages,
             target.rules,
             diagnostics.at(repaired.paths[-1]),
-            is_thinking=lambda block: str(block.get("type")) in THINKING_BLOCKS,
+            is_thinking=lambda block: block.get("type") in THINKING_BLOCKS,
             text_type={"type": "text"},
         )
     return MessagesPrompt(system=system, messages=messages)

@@ -116,7 +116,7 @@ TOOL_CALL_TYPES: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 RESULT_SUFFIX: Final = "_tool_result"
 """How the types of blocks end that hold results of the provider's tools."""
 
-THINKING_BLOCKS: Final = frozenset({"thinking", "redacted_thinking"})
+THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 """The types of blocks of thinking."""
 
 FALLBACK: Final = "fallback"

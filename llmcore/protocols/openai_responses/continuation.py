@@ -277,7 +277,8 @@ def terminal_event(message: bytes) -> NativeObject | None:
     if not any(mark in message for mark in _MARKS):
         return None
     event = json_or_text(message)
-    return event if isinstance(event, dict) and event.get("type") in TERMINAL_EVENTS else None
+    ends = isinstance(event, dict) and str_or_none(event.get("type")) in TERMINAL_EVENTS
+    return object_or_empty(event) if ends else None
 
 
 def error_code(event: NativeObject | None) -> str | None:

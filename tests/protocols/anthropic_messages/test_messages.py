@@ -222,6 +222,16 @@ def test_instructions_after_a_response(answer: str, stays: bool) -> None:
     assert messages(asked)[-1]["role"] == ("system" if stays else "user")
 
 
+def test_a_block_whose_type_is_no_text_goes_back_as_it_came() -> None:
+    """Thinking is looked for by the type of a block."""
+    block = {"type": ["x"], "text": "Hi."}
+    said = Message.assistant(ProviderPart("anthropic", block))
+    history = [Message.user("a"), said, Message.tool("toolu_1", "y")]
+
+    for asked in (ask(messages=history[:2]), ask(messages=history)):
+        assert messages(asked)[1]["content"][0] == block
+
+
 def test_instructions_for_models_that_take_none() -> None:
     """An older model gets them as the user's text."""
     asked = ask(messages=[Message.user("a"), Message.system("new rule")])

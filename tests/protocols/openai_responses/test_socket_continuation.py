@@ -228,6 +228,7 @@ ENDINGS: dict[bytes, tuple[bool, str | None]] = {
     b'{"type":"response.created"}': (False, None),
     b'{"type":"response.output_text.delta","delta":"response.completed"}': (False, None),
     b'["response.completed"]': (False, None),
+    b'{"type":["response.completed"]}': (False, None),
     b"response.completed {": (False, None),
     b"": (False, None),
 }
