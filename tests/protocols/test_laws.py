@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.folds.grammar import violations
+from llmcore.folds.response import collect
 from llmcore.folds.segments import complete_segments, deltas
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.openai_chat import OPENAI
 from llmcore.protocols.protocol import Frame
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.result import Failure
+from llmcore.schema.messages import Message
+from llmcore.schema.result import Failure, Success
 from llmcore.testing import decode_recorded
 from tests.support.strategies.native.anthropic import MESSAGES
 from tests.support.strategies.native.bedrock import BEDROCK
@@ -176,7 +178,16 @@ def test_bare_events_obey_the_grammar_once_completed(
     assert obeys_the_grammar(native, decoded(native, events))
 
 
-# -- mess: whatever comes, the events obey the grammar and end with one terminal event
+# -- mess: whatever comes, the events obey the grammar and end with one terminal event, and what is
+# a response can be sent back
+
+
+def sends_back(native: DrawnResponses, events: Iterable[LLMEvent]) -> None:
+    """Build the next request if *events* are a response."""
+    result = collect(events)
+    if isinstance(result, Success):
+        said = (*native.asked.messages, result.unwrap().message, Message.user("Go on."))
+        native.wire.protocol.body.build(evolve(native.asked, messages=said), False)
 
 
 @every
@@ -184,13 +195,13 @@ def test_bare_events_obey_the_grammar_once_completed(
 def test_no_mess_raises_in_a_stream(native: DrawnResponses, data: st.DataObject) -> None:
     events = data.draw(st.lists(native.messy_events, max_size=8))
 
-    native.streamed(native.bytes_of([*events, *native.ends]))
+    sends_back(native, native.streamed(native.bytes_of([*events, *native.ends])))
 
 
 @every
 @given(st.data())
 def test_no_mess_raises_in_a_whole_body(native: DrawnResponses, data: st.DataObject) -> None:
-    native.whole(data.draw(native.messy_documents))
+    sends_back(native, native.whole(data.draw(native.messy_documents)))
 
 
 @every
