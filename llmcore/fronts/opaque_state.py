@@ -165,11 +165,6 @@ def call_key(call: ToolCallPart) -> str:
     return f"{call.id}:{base64.urlsafe_b64encode(digest).decode()}"
 
 
-def rest_key(key: str) -> str:
-    """Return the key by which the state after the last reasoning is kept, for a call's *key*."""
-    return f"rest:{key}"
-
-
 # -- reading
 
 _KEY: Final = frozenset({"key", "chars", "text"})

@@ -9,7 +9,6 @@ A client sends a message back as it saw it. What it did not see is sealed (`opaq
 from collections.abc import Mapping
 from typing import Final
 
-from llmcore.fronts.opaque_state import rest_key
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.sealer import as_base64
 from llmcore.schema.changed import changed
@@ -36,14 +35,6 @@ class StateCarrier:
         """Whether it is more than the place of a text."""
         self._in_place = False
         """Whether thinking was shown that its provider takes only with the items after it."""
-        self._thought_at = 0
-        """The number of parts up to the last thinking."""
-        self._carried = False
-        """Whether a block without thinking carries state of the parts after it."""
-        self._called: list[str] = []
-        """The keys of the calls since the last thinking."""
-        self._rest: Mapping[str, str] = {}
-        """The state after the last thinking, which some clients leave out, by those calls."""
 
     def show(self, part: ContentPart | None, echoed: ContentPart | None) -> None:
         """Add a part to the response; the client's echo of it is read as *echoed*."""
@@ -71,34 +62,10 @@ class StateCarrier:
         metadata = {} if part is None else part.provider_metadata
         self._in_place |= any(not _PLACE.isdisjoint(data) for data in metadata.values())
 
-    def add_call(self, key: str) -> None:
-        """Add a call of the client's tools by its `call_key`."""
-        self._called.append(key)
-
-    def seal_thinking(self) -> str:
-        """Return the state of all parts that are not sealed yet, for a block of thinking."""
-        self._called.clear()
-        self._thought_at, self._carried = len(self.record.shown), False
-        return self._seal()
-
-    def seal_apart(self) -> str:
-        """Return the same state for a block of its own."""
-        self._carried = True
-        return self._seal()
-
-    def _seal(self) -> str:
+    def seal(self) -> str:
+        """Return the state of all parts that are not sealed yet, for a block."""
         self.hidden = self.text_says_more = self.text_is_signed = False
         return as_base64(str(self.record.seal()["encrypted_content"]))
-
-    def end(self) -> None:
-        """Keep the state after the last thinking for the calls there, if a block carries it."""
-        if self._carried and self._called:
-            state = self.record.sealed_from(self._thought_at)
-            self._rest = dict.fromkeys(map(rest_key, self._called), state)
-
-    def sealed_calls(self) -> Mapping[str, str]:
-        """Return the state of the whole response, and that of its last block by a `rest_key`."""
-        return {**self.record.sealed_calls(), **self._rest}
 
 
 def _says_more(part: ContentPart, places: bool) -> bool:

@@ -27,7 +27,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 )
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, rest_key
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
 from llmcore.fronts.reading import (
     AnsweredCalls,
     Fields,
@@ -185,7 +185,8 @@ class TurnReader:
         for block, place in content_blocks(native, path)[skipped:]:
             self._block(block, place)
         unnamed = bool(self._partial) and bool(self._run.calls_without_state)
-        self._add_kept_state(path)
+        if self._kept_state is not None:
+            self._run.add_state_of_calls(self._kept_state, path)
         if not unnamed or self._run.calls_without_state:  # else there is state of the whole
             for sealed, place in self._partial:
                 self._run.add_state(sealed, place)
@@ -194,15 +195,6 @@ class TurnReader:
             parts = tuple(self._restored(origin, echoes, path))
             if parts:
                 self._messages.append(message_of("assistant", parts, origin))
-
-    def _add_kept_state(self, path: str) -> None:
-        """Add the state of the calls that the server has, where the client left it out."""
-        if self._kept_state is None:
-            return
-        self._run.add_state_of_calls(self._kept_state, path)
-        rests = map(self._kept_state, map(rest_key, self._run.calls_without_state))
-        for sealed in dict.fromkeys(filter(None, rests)):
-            self._run.add_state(sealed, path)
 
     def _block(self, block: Block, path: str) -> None:
         match block.get("type"):

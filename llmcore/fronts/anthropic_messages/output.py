@@ -4,7 +4,7 @@ Texts and calls are blocks; what the client cannot see of them is sealed in the 
 follows, or in a block of its own. Tools that a provider ran are shown as the API's server tools.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from llmcore.fronts.anthropic_messages.blocks import (
@@ -25,7 +25,6 @@ from llmcore.fronts.anthropic_messages.hosted import (
 )
 from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest
 from llmcore.fronts.front import Event, ResponseIdentity, Upstream
-from llmcore.fronts.opaque_state import call_key
 from llmcore.fronts.output import OutputWriter
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.schema.changed import changed
@@ -93,7 +92,7 @@ class MessagesOutput(OutputWriter):
                 return
             self._text_start = None
             if self._request.takes_state and (self.state.hidden or self.state.text_says_more):
-                self.blocks.redacted(self.state.seal_apart())
+                self.blocks.redacted(self.state.seal())
             self._open(OpenText(self.blocks.index))
         if isinstance(self._block, OpenText) and event.text:
             self.blocks.write(self._block.delta(event.text))
@@ -135,7 +134,7 @@ class MessagesOutput(OutputWriter):
         if self._block is None and self.blocks.ends_with_text:
             self.state.text_says_more = self.state.text_is_signed = True
             return
-        state = self.state.seal_thinking()
+        state = self.state.seal()
         shown = event.text if self._request.shows_thinking else ""
         if isinstance(self._block, OpenThinking):
             self.blocks.end_thinking(shown, state)
@@ -175,7 +174,6 @@ class MessagesOutput(OutputWriter):
             return
         block, self._block = self._block, None
         read = ToolCallPart(block.id, event.name, self.blocks.end_tool_use(block, event))
-        self.state.add_call(call_key(read))
         part = self.record.part_of(event)
         if isinstance(part, ToolCallPart):
             self.state.show(changed(part, id=block.id), read)
@@ -233,10 +231,6 @@ class MessagesOutput(OutputWriter):
 
     # -- the end
 
-    def sealed_calls(self) -> Mapping[str, str]:
-        """Return the state of the whole response, and that of its last block, by their calls."""
-        return self.state.sealed_calls()
-
     def end(self, event: Finish) -> None:
         """Write the pages that no search has shown as results of one, and the last state."""
         if not (self._request.searches or self.pages.searches):
@@ -264,11 +258,10 @@ class MessagesOutput(OutputWriter):
             self.diagnostics.at("content").dropped("opaque-data-dropped", why)
         elif hidden or in_text:
             if self._request.takes_state or self.called:
-                self.blocks.redacted(self.state.seal_apart())
+                self.blocks.redacted(self.state.seal())
             else:
                 why = "thinking is off: no block carries what the upstream would need of this"
                 self.diagnostics.at("content").dropped("opaque-data-dropped", why)
-        self.state.end()
 
 
 def _unique_id(given: str, taken: Container[str], distinct: str) -> str:
