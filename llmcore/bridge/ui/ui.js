@@ -36,10 +36,11 @@ function start() {
   tabs = h("nav", { role: "tablist" }, VIEWS.map(([name, title]) => h("button", {
     type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "view", on: { click: () => show(name) } }, title)));
   tabs.addEventListener("keydown", (pressed) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[pressed.key];
-    if (!step) return;
     const at = VIEWS.findIndex(([name]) => name === state.view);
-    const next = VIEWS[(at + step + VIEWS.length) % VIEWS.length][0];
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + VIEWS.length, Home: 0, End: VIEWS.length - 1 }[pressed.key];
+    if (to === undefined) return;
+    pressed.preventDefault();  // the page does not scroll to its end
+    const next = VIEWS[to % VIEWS.length][0];
     show(next);
     document.getElementById(`tab-${next}`).focus();
   });

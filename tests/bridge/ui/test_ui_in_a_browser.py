@@ -102,6 +102,18 @@ def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gate
         assert page.locator("img").count() == 0
 
 
+def test_home_and_end_select_the_first_and_the_last_tab(browser: Any, gateway: str) -> None:
+    with opened(browser, f"{gateway}/ui", SIZES[0], expected="401") as page:
+        enter_key(page)
+        page.get_by_role("tab", name="Requests").focus()
+        page.keyboard.press("End")
+        page.get_by_role("tab", name="Playground", selected=True).wait_for()
+        assert page.evaluate("document.activeElement.id") == "tab-playground"
+        page.keyboard.press("Home")
+        page.get_by_role("tab", name="Requests", selected=True).wait_for()
+        assert page.evaluate("document.activeElement.id") == "tab-requests"
+
+
 @pytest.mark.parametrize("width", [1300, 1000, 650, 320])
 def test_a_long_name_leaves_place_for_all_columns(width: int, browser: Any, gateway: str) -> None:
     """Also with the zoom of the browser, which makes the window narrower."""
