@@ -10,6 +10,12 @@ function addTabStops() {
   }
 }
 
+// Code with spaces in a table, such as a call, is broken at them where it does not fit; keys and
+// addresses are not.
+for (const code of document.querySelectorAll(".md-typeset td code")) {
+  code.classList.toggle("breaks", code.textContent.includes(" "))
+}
+
 addEventListener("load", addTabStops)
 addEventListener("resize", addTabStops)
 
