@@ -19,9 +19,14 @@ from attrs import evolve
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import decoded, read_field, remote, report_unknown, text_part, with_mark
-from llmcore.protocols.history import PART_FIELDS
+from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
 from llmcore.protocols.media import is_text_type, media_type_of
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, unread_fields
+from llmcore.protocols.openai_responses.names import (
+    MESSAGE_FIELDS,
+    METADATA_KEY,
+    PROTOCOL_ID,
+    unread_fields,
+)
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -78,6 +83,24 @@ def read_content(
 def report_unread(native: Mapping[str, Any], diagnostics: Diagnostics) -> None:
     """Report the fields of an item that are not read, where they do not go back with it."""
     report_unknown(unread_fields(native), frozenset(), diagnostics)
+
+
+def own_fields(item: Mapping[str, Any], here: Diagnostics, *, native: bool) -> dict[str, Any]:
+    """Return the fields of a message for its own API; for others, unknown ones are reported."""
+    if not native:
+        report_unread(item, here)
+        return {}
+    own = {name: item[name] for name in MESSAGE_FIELDS if item.get(name) is not None}
+    unread = unread_fields(item)
+    return {**own, ITEM_FIELDS: unread} if unread else own
+
+
+def with_fields(part: ContentPart, fields: Mapping[str, Any]) -> ContentPart:
+    """Return a text or a refusal with *fields* of its message."""
+    if not fields or not isinstance(part, TextPart | RefusalPart):
+        return part
+    own = {**object_or_empty(part.provider_metadata.get(METADATA_KEY)), **fields}
+    return evolve(part, provider_metadata={METADATA_KEY: own})
 
 
 def read_output(

@@ -31,7 +31,12 @@ from llmcore.fronts.openai_responses.calls import (
 )
 from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_summary
-from llmcore.fronts.openai_responses.content import read_content, report_unread
+from llmcore.fronts.openai_responses.content import (
+    own_fields,
+    read_content,
+    report_unread,
+    with_fields,
+)
 from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import (
     SEALED,
@@ -52,19 +57,13 @@ from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
-from llmcore.protocols.openai_responses.names import (
-    MESSAGE_FIELDS,
-    METADATA_KEY,
-    PROTOCOL_ID,
-    unread_fields,
-)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     ContentPart,
     DocumentPart,
     ImagePart,
     ProviderPart,
     ReasoningPart,
-    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -317,11 +316,11 @@ class InputReader:
         role = item.get("role")
         here, protocol_id = self._diagnostics.at(path), self._upstream.protocol_id
         content = read_content(item.get("content"), here.at("content"), protocol_id=protocol_id)
-        own = _own_fields(item, here, native=self._native)
+        own = own_fields(item, here, native=self._native)
         for number, part in enumerate(content):
             self._check_file(part, f"{path}.content[{number}]")
         if role == "assistant":
-            parts = [_with_fields(part, own) for part in content]
+            parts = [with_fields(part, own) for part in content]
             self._begun |= set(map(id, parts[:1]))
             for part in parts:
                 self._run.add(part)
@@ -388,6 +387,10 @@ class InputReader:
         if self._native or (type_.endswith("_call") and call_id is None):
             # an item of the future, which its own API knows, or a call that none can answer
             self._run.add(EchoedHostedItem(native=item, path=path))
+            return
+        if str(item.get("id")) in self._sent_ids and not type_.endswith("_call"):
+            why = "only the server that made an item of this type can read it"
+            self._diagnostics.at(path).dropped("provider-part-dropped", why)
             return
         if call_id is None or not type_.endswith("_call"):
             raise invalid(
@@ -485,21 +488,3 @@ def _input(native: Item) -> Any:
     if isinstance(native.get("arguments"), str):
         return object_or_empty(json_or_text(native["arguments"]))
     return {name: native[name] for name in ("code", "queries") if native.get(name) is not None}
-
-
-def _own_fields(item: Item, here: Diagnostics, *, native: bool) -> dict[str, Any]:
-    """Return the fields of a message for its own API; for others, unknown ones are reported."""
-    if not native:
-        report_unread(item, here)
-        return {}
-    own = {name: item[name] for name in MESSAGE_FIELDS if item.get(name) is not None}
-    unread = unread_fields(item)
-    return {**own, ITEM_FIELDS: unread} if unread else own
-
-
-def _with_fields(part: ContentPart, fields: Mapping[str, Any]) -> ContentPart:
-    """Return a text or a refusal with *fields* of its message."""
-    if not fields or not isinstance(part, TextPart | RefusalPart):
-        return part
-    own = {**object_or_empty(part.provider_metadata.get(METADATA_KEY)), **fields}
-    return evolve(part, provider_metadata={METADATA_KEY: own})

@@ -91,6 +91,7 @@ def lower_messages(
     calls = _native_calls(repaired.messages)
     texts = (part.text for part in (*request.system, *repaired.system))
     items: list[NativeObject] = []
+    sent_ids: set[str] = set()
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         here = diagnostics.at(path)
         if message.name:
@@ -104,6 +105,7 @@ def lower_messages(
                 data_without_id=context.dialect.data_without_id,
                 keys=context.keys,
                 agents=context.agents,
+                sent_ids=sent_ids,
             )
             items += lower_response(message, rules, here)
         else:

@@ -79,6 +79,8 @@ class ReplayRules:
     """Whether the request lets the model have several agents."""
     keys: frozenset[str]
     """Under which ids native parts are this server's own."""
+    sent_ids: set[str]
+    """The ids of the items of earlier messages: the server refuses an id that comes twice."""
 
 
 _Kind: TypeAlias = Literal["reasoning", "message", "call", "hosted", "native"]
@@ -118,6 +120,9 @@ def lower_response(
         items.sort(key=lambda item: item.position or 0)
     natives: list[NativeObject] = []
     for group in _groups(items):
+        if any(item.id in rules.sent_ids for item in group):
+            for item in group:
+                item.id = None
         intact = _is_intact(group, rules)
         if not intact and _is_readable_without_ids(group, rules):
             for item in group:
@@ -130,6 +135,7 @@ def lower_response(
                 without({**native, **unread} if unread else native, *omitted)
                 for native in _lowered(item, intact, rules)
             ]
+    rules.sent_ids.update(id_ for native in natives if (id_ := str_or_none(native.get("id"))))
     return natives
 
 

@@ -14,7 +14,14 @@ from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.routes.anthropic import Anthropic
 from llmcore.routes.google import Google
 from llmcore.routes.openai import OpenAI
-from llmcore.schema.content import ImagePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from llmcore.schema.content import (
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from llmcore.schema.messages import Message
 from llmcore.schema.result import Success
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
@@ -867,3 +874,18 @@ def test_more_tools_than_allowed_are_refused() -> None:
 
     assert (error.param, "At most 2" in error.message) == ("tools", True)
     assert len(translated({"input": "x", "tools": tools[:2]}, policy=policy).request.tools) == 2
+
+
+def test_an_item_of_a_later_version_does_not_stop_a_conversation_that_moves_elsewhere() -> None:
+    """The server that made it gave it an id; without one it may be a mistake of the client's."""
+    item = {"type": "dream", "id": "dr_1", "of": ["sheep"]}
+    hello = {"role": "user", "content": "x"}
+    made = asked([hello, item, hello])
+    own = translated({"input": [hello, item, hello]}, protocol_id="openai-responses")
+
+    assert [message.role for message in made.messages] == ["user", "user"]
+    assert [(note.code, note.path) for note in made.diagnostics] == [
+        ("provider-part-dropped", "input[1]")
+    ]
+    assert own.messages[1].content == (ProviderPart("openai", item),)
+    assert refused({"input": [hello, {"type": "dream"}]}).param == "input[1].type"

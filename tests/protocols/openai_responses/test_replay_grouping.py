@@ -582,3 +582,13 @@ def test_output_only_fields_stay_behind() -> None:
     native = {**HOSTED["web_search"][0], "created_by": "a"}
 
     assert items(said(native)) == HOSTED["web_search"]
+
+
+def test_a_response_that_stands_twice_in_a_history_is_sent_with_its_ids_once() -> None:
+    """The server refuses an id that comes again ("Duplicate item found with id")."""
+    answer = evolve(said(reasoning("Hm."), message("Hi.")), origin=ORIGIN)
+    lowered = items(Message.user("a"), answer, Message.user("b"), answer, Message.user("c"))
+    sent = [item for item in lowered if item.get("role") != "user"]
+
+    assert [item.get("id") for item in sent] == ["rs_1", "msg_1", None, None]
+    assert [item.get("encrypted_content") for item in sent] == ["enc==", None] * 2
