@@ -308,7 +308,9 @@ def _is_readable_without_ids(group: list[_Item], rules: ReplayRules) -> bool:
     if not (rules.trusts and rules.data_without_id) or group[-1].kind == "reasoning":
         return False
     placed = [item.position for item in group if item.position is not None]
-    if not placed or placed != [*range(len(placed))]:
+    # another item than reasoning, behind others, may have lost its reasoning
+    start = placed[0] if placed and group[0].kind == "reasoning" else 0
+    if not placed or placed != [*range(start, start + len(placed))]:
         return False
     thoughts = [item for item in group if item.kind == "reasoning"]
     return all("encrypted_content" in item.native for item in thoughts)

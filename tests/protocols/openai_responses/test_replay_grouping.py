@@ -592,3 +592,19 @@ def test_a_response_that_stands_twice_in_a_history_is_sent_with_its_ids_once() -
 
     assert [item.get("id") for item in sent] == ["rs_1", "msg_1", None, None]
     assert [item.get("encrypted_content") for item in sent] == ["enc==", None] * 2
+
+
+def test_reasoning_in_the_middle_goes_without_ids_if_the_text_after_it_has_lost_its_place() -> None:
+    """As it comes back from a client of another API, which has no place for the text's id."""
+    native = [
+        reasoning("A."),
+        message("One.", id="msg_1", phase="commentary"),
+        reasoning("B.", encrypted="enc2==", id="rs_2"),
+        message("Two.", id="msg_2"),
+    ]
+    answer = evolve(said(*native), origin=ORIGIN)
+    bare = evolve(answer, content=(*answer.content[:-1], TextPart("Two.")))
+    sent = items(Message.user("a"), bare, Message.user("b"))[1:-1]
+
+    assert [item.get("id") for item in sent] == ["rs_1", "msg_1", None, None]
+    assert [item.get("encrypted_content") for item in sent] == ["enc==", None, "enc2==", None]
