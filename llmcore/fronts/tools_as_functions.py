@@ -4,7 +4,7 @@ Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools
 .../tools-shell, .../tools-local-shell, .../tools-tool-search, .../tools-computer-use.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
@@ -189,6 +189,20 @@ def offered_hosted(
             return tool
     refuse_or_report(what, policy, diagnostics)
     return None
+
+
+def report_repeated(tool: ToolSpec, offered: Iterable[ToolSpec], diagnostics: Diagnostics) -> bool:
+    """Return whether *offered* has the same tool of the provider's as *tool*, and report it.
+
+    A client may list several versions of a tool, for which another provider has one.
+    """
+    if not isinstance(tool, HostedTool) or tool.kind in ("raw", "mcp"):
+        return False
+    if not any(isinstance(other, HostedTool) and other.kind == tool.kind for other in offered):
+        return False
+    why = f"the upstream has one {tool.kind} tool, which is offered already"
+    diagnostics.dropped("hosted-tool-dropped", why)
+    return True
 
 
 def function_instead(

@@ -31,7 +31,7 @@ from llmcore.fronts.reading import (
     report_unknown,
     required,
 )
-from llmcore.fronts.tools_as_functions import offered_hosted, refuse_or_report
+from llmcore.fronts.tools_as_functions import offered_hosted, refuse_or_report, report_repeated
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.changed import changed
@@ -102,7 +102,7 @@ def read_offer(
             spec = reader.tool(native, path)
         except InvalidRequestError as error:
             raise invalid(f"{path}: {error.message}", path) from error
-        if spec is not None:
+        if spec is not None and not report_repeated(spec, specs, diagnostics.at(path)):
             specs.append(spec)
     choice, parallel = _read_choice(body, specs, reader.missing, upstream, diagnostics)
     servers = body.get("mcp_servers") if reader.native else None
@@ -112,7 +112,7 @@ def read_offer(
         tools=tuple(specs),
         choice=choice,
         parallel=parallel,
-        missing=() if specs else tuple(reader.missing),
+        missing=() if specs else tuple(dict.fromkeys(reader.missing)),
         searches=any(str(native.get("type")).startswith("web_search_") for native in natives),
         native={"mcp_servers": servers} if servers else {},
     )

@@ -255,7 +255,7 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
     """Report the fields of a call, or of its output, that the upstream does not get.
 
     Servers of the API (*native*) get all but those of built-in tools that are offered as functions.
-    Those that state what is so anyway are not reported: the model itself made the call.
+    Values equal to the default are not reported: the model itself made the call.
     """
     for name in () if native else _OF_CALLS:
         if item.get(name) not in (None, False, _DIRECT):

@@ -21,7 +21,12 @@ from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, r
 from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
 from llmcore.fronts.reading import check_tool_count, function_tool
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
-from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS, function_instead
+from llmcore.fronts.tools_as_functions import (
+    BUILTIN,
+    HOSTED_AS_FUNCTIONS,
+    function_instead,
+    report_repeated,
+)
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_function
 from llmcore.schema.changed import changed
@@ -168,7 +173,10 @@ class ToolCollector:
                 # servers that imitate the API have tools of their own, such as xAI's `x_search`
                 here, label = self._diagnostics.at(path), str_or_none(native.get("server_label"))
                 spec = offer_hosted(native, self._upstream, here)
-                return None if spec is None else OfferedTool(spec=spec, type=type_, label=label)
+                others = (tool.spec for tool in self._tools.values() if tool.type != type_)
+                if spec is None or report_repeated(spec, others, here):
+                    return None
+                return OfferedTool(spec=spec, type=type_, label=label)
             case type_:
                 raise invalid(
                     f"{path}: there are no tools of the type {type_!r} here.",

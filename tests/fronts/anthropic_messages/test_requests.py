@@ -614,6 +614,36 @@ def test_what_only_anthropic_reads_of_calls_and_results_is_reported(
     assert read({"tools": [TOOL], "messages": turns}, MESSAGES).diagnostics == ()
 
 
+@pytest.mark.parametrize("protocol_id", [RESPONSES, GEMINI])
+@pytest.mark.parametrize(
+    ("kind", "types"),
+    [
+        ("code_execution", ("code_execution_20250825", "code_execution_20260120")),
+        ("web_search", ("web_search_20250305", "web_search_20260209")),
+    ],
+)
+def test_of_two_versions_of_a_tool_another_provider_offers_one(
+    kind: str, types: tuple[str, str], protocol_id: str
+) -> None:
+    tools = [{"type": type_, "name": kind} for type_ in types]
+    made = read({"tools": tools}, protocol_id)
+
+    (tool,) = made.request.tools
+    assert isinstance(tool, HostedTool)
+    assert tool.kind == kind
+    assert [(n.code, n.path) for n in made.diagnostics] == [("hosted-tool-dropped", "tools[1]")]
+    assert len(read({"tools": tools}, MESSAGES).request.tools) == 2
+
+
+def test_a_missing_tool_of_two_versions_is_named_once() -> None:
+    types = ("code_execution_20250825", "code_execution_20260120")
+    made = read({"tools": [{"type": type_, "name": "code_execution"} for type_ in types]})
+
+    (line,) = made.request.system
+    assert isinstance(line, TextPart)
+    assert line.text.startswith("These tools are not available: code_execution. ")
+
+
 def news(kind: str, **tool: Any) -> dict[str, Any]:
     """Return a system message that adds or removes a tool."""
     return {"role": "system", "content": [{"type": kind, "tool": tool}]}

@@ -654,6 +654,17 @@ def asked_with(policy: Any, protocol: str) -> Any:
     )
 
 
+@pytest.mark.parametrize("protocol", ["anthropic-messages", "gemini"])
+def test_of_two_types_of_a_search_another_provider_offers_one(protocol: str) -> None:
+    tools = [{"type": "web_search"}, {"type": "web_search_preview"}]
+    made = translated({"input": "Hi", "tools": tools}, protocol_id=protocol)
+
+    (tool,) = made.request.tools
+    assert isinstance(tool, HostedTool)
+    assert tool.kind == "web_search"
+    assert [(n.code, n.path) for n in made.diagnostics] == [("hosted-tool-dropped", "tools[1]")]
+
+
 def test_hosted_tools_may_be_refused() -> None:
     """By configuration."""
     policy = TranslationPolicy(hosted_tools="error")
