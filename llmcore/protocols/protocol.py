@@ -165,10 +165,10 @@ class TextSoFar(msgspec.Struct):
     """Reads the frames that only add to the text; None before it begins."""
 
 
-TextFrames: TypeAlias = Generator[Sequence[LLMEvent], Frame, None]
-"""Takes each frame before and after the deltas and gives its events, complete, of a stream that is
-one text; it ends at any other frame. It sets the reader of the text with the frame that begins
-it."""
+TextFrames: TypeAlias = Generator[Sequence[LLMEvent], Frame | None, None]
+"""Takes each frame before and after the deltas of a stream that is one text, and None at the end of
+its bytes; gives their events, complete. It ends at any other frame, or raises what `step` would. It
+sets the reader of the text with the frame that begins it."""
 
 
 TextReader: TypeAlias = Callable[[bytes], str | None]

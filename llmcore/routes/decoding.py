@@ -285,6 +285,8 @@ class ResponseDecoder:
     def _read_frame(self, frame: Frame, events: list[LLMEvent]) -> None:
         """Add the events of *frame* to *events*."""
         if self._text is not None:
+            if frame[0] == "ping" and self._machine.decode(frame) is None:
+                return
             plain = self._text.read(frame)
             if plain is not None:
                 self._add_plain(plain, self._text, events)
@@ -387,6 +389,11 @@ class ResponseDecoder:
     def _halted(self) -> list[LLMEvent]:
         """Return the last events of the machine; a StreamError if its state is invalid."""
         if self._text is not None:
+            events: list[LLMEvent] = []
+            plain = self._text.read(None)
+            if plain is not None:
+                self._add_plain(plain, self._text, events)
+                return events
             self._take_over(self._text)
         if self._run is not None and self._run[0].after is not None:
             self._state = self._run[0].after()

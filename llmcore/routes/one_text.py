@@ -16,10 +16,15 @@ a network.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
+from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.request import LLMRequest
+
+_ENDED: Final = (StopIteration, ValueError, RecursionError, LLMError)
+"""Raised by a frame that may be more, or that cannot be read: the machine finds out."""
 
 
 class OneText:
@@ -36,15 +41,19 @@ class OneText:
         self._frames = read(request, self._text)
         next(self._frames, None)
 
-    def read(self, frame: Frame) -> Sequence[LLMEvent] | None:
-        """Return the events of *frame*, complete; None if the state machine has to read it."""
+    def read(self, frame: Frame | None) -> Sequence[LLMEvent] | None:
+        """Return the events of *frame*, complete; None if the state machine has to read it.
+
+        A *frame* of None is the end of the bytes.
+        """
         kept = self.opening if self._text.reader is None else self.closing
-        kept.append(frame)
         try:
-            return self._frames.send(frame)
-        except StopIteration:
-            kept.pop()
+            events = self._frames.send(frame)
+        except _ENDED:
             return None
+        if frame is not None:
+            kept.append(frame)
+        return events
 
     @property
     def reader(self) -> FastReader | None:

@@ -19,6 +19,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from tests.support.json_paths import places
+from tests.support.wire import bedrock
 
 _REQUEST: Final = LLMRequest(model=Model("asked", "acme"), messages=(Message.user("?"),))
 _CONTEXT: Final = ResponseContext(request_id="r", service_tier="flex")
@@ -99,19 +100,102 @@ _MORE_RESPONSES: Final[tuple[Frame, ...]] = (
     ("keepalive", {"type": "keepalive"}),
     ("", "[DONE]"),
 )
+
+
+def _named(kind: str, **fields: Any) -> Frame:
+    return kind, {"type": kind, **fields}
+
+
+_TOKENS: Final = {"input_tokens": 3, "output_tokens": 1, "service_tier": "standard"}
+_MESSAGE: Final = {"id": "a", "type": "message", "model": "m", "content": [], "usage": _TOKENS}
+_BEGUN: Final = _named("message_start", message={**_MESSAGE, "stop_reason": None})
+_BLOCK: Final = _named("content_block_start", index=0, content_block={"type": "text", "text": ""})
+_STOPPED: Final = _named(
+    "message_delta",
+    delta={"stop_reason": "end_turn", "stop_sequence": None},
+    usage={"output_tokens": 4},
+)
+
+
+def _said(text: str, index: int = 0) -> Frame:
+    delta = {"type": "text_delta", "text": text}
+    return _named("content_block_delta", index=index, delta=delta)
+
+
+_MESSAGES: Final[tuple[Frame, ...]] = (
+    _BEGUN,
+    _BLOCK,
+    _named("ping"),
+    _said("Hel"),
+    _said("lo"),
+    _said(" \u2603"),
+    _named("content_block_stop", index=0),
+    _STOPPED,
+    _named("message_stop"),
+)
+_REFUSED: Final = {"stop_reason": "refusal", "stop_details": {"explanation": "no"}}
+_CITED: Final = {"type": "citations_delta", "citation": {"cited_text": "a"}}
+_MORE_MESSAGES: Final[tuple[Frame, ...]] = (
+    _said(""),
+    _said("a", 1),
+    _named("content_block_delta", index=0, delta=_CITED),
+    _named("content_block_start", index=1, content_block={"type": "thinking", "thinking": ""}),
+    _named("message_delta", delta=_REFUSED, usage={"input_tokens": 0}),
+    _named("message_delta", delta={"container": {"id": "c"}}, context_management={"a": 1}),
+    _named("message_start", message={**_MESSAGE, "id": "b", "content": [{"type": "text"}]}),
+    ("ping", {"type": "message_stop"}),
+    ("ping", "{"),
+    ("error", {"type": "error", "error": {"type": "overloaded_error", "message": "over"}}),
+    _named("vendor_event", value=1),
+)
+
+
+def _block(kind: str, **fields: Any) -> Frame:
+    return f"contentBlock{kind}", {"contentBlockIndex": 0, **fields}
+
+
+_STATED: Final = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
+_CONVERSE: Final[tuple[Frame, ...]] = (
+    ("messageStart", {"role": "assistant", "p": "ab"}),
+    _block("Delta", delta={"text": "Hel"}, p="abc"),
+    _block("Delta", delta={"text": "lo"}),
+    _block("Delta", delta={"text": " \u2603"}),
+    _block("Stop"),
+    ("messageStop", {"stopReason": "end_turn", "additionalModelResponseFields": {"a": 1}}),
+    ("metadata", {"usage": _STATED, "metrics": {"latencyMs": 1}}),
+)
+_MORE_CONVERSE: Final[tuple[Frame, ...]] = (
+    _block("Delta", delta={"text": ""}),
+    _block("Delta", delta={"text": "\ud83d"}),
+    _block("Delta", delta={"text": "a", "citation": {"title": "b"}}),
+    _block("Delta", delta={"reasoningContent": {"text": "Hm"}}),
+    _block("Start", start={"toolUse": {"toolUseId": "k", "name": "f"}}),
+    ("exception:throttlingException", {"message": "over"}),
+    ("error:internal", {"message": "over"}),
+    ("initial-response", {}),
+    ("other", {"a": 1}),
+)
 STREAMS: Final = {
+    "bedrock-converse": (_CONVERSE, _MORE_CONVERSE),
+    "anthropic-messages": (_MESSAGES, _MORE_MESSAGES),
     "openai-chat": (_CHAT, _MORE_CHAT),
     "openai-responses": (_RESPONSES, _MORE_RESPONSES),
 }
 """By protocol, a stream that is one text, and frames that other streams have."""
 
 
-def _bytes(frames: Sequence[Frame]) -> bytes:
+def _bytes(protocol_id: str, frames: Sequence[Frame]) -> bytes:
+    if protocol_id == "bedrock-converse":
+        return bedrock.frames(frames)
     made = b""
     for name, document in frames:
         data = document if isinstance(document, str) else json.dumps(document)
         made += (f"event: {name}\n" if name else "").encode() + b"data: " + data.encode() + b"\n\n"
     return made
+
+
+def _framing(protocol_id: str) -> Framing:
+    return Framing.aws_event_stream() if protocol_id == "bedrock-converse" else Framing.sse()
 
 
 def _protocol(protocol_id: str, *, with_machine: bool) -> Protocol[Any, Any, Any]:
@@ -127,7 +211,7 @@ def _read(
     protocol: Protocol[Any, Any, Any], chunks: Sequence[bytes], *, until_delta: bool
 ) -> list[Any]:
     """Return what is known of a response after each chunk, and at its end."""
-    decoder = ResponseDecoder(protocol, Framing.sse(), _REQUEST, _CONTEXT)
+    decoder = ResponseDecoder(protocol, _framing(protocol.id), _REQUEST, _CONTEXT)
     decoder.until_delta = until_delta
     known: list[Any] = []
 
@@ -178,7 +262,7 @@ def _cut(data: bytes, cuts: Sequence[int]) -> list[bytes]:
 def _check(
     protocol_id: str, frames: Sequence[Frame], cuts: Sequence[int], *, until_delta: bool
 ) -> None:
-    chunks = _cut(_bytes(frames), cuts)
+    chunks = _cut(_bytes(protocol_id, frames), cuts)
     read = [
         _read(_protocol(protocol_id, with_machine=alone), chunks, until_delta=until_delta)
         for alone in (False, True)
@@ -194,8 +278,8 @@ def test_a_stream_of_one_text_needs_no_state(protocol_id: str) -> None:
     protocol = _protocol(protocol_id, with_machine=False)
     machine = evolve(protocol.stream, initial=fail, step=fail, halt=fail)
     frames, _ = STREAMS[protocol_id]
-    decoder = ResponseDecoder(evolve(protocol, stream=machine), Framing.sse(), _REQUEST)
-    events = decoder.feed(_bytes(frames))
+    decoder = ResponseDecoder(evolve(protocol, stream=machine), _framing(protocol.id), _REQUEST)
+    events = decoder.feed(_bytes(protocol_id, frames)) + decoder.end()
     assert [event.text for event in events if isinstance(event, TextDelta)] == [
         "Hel",
         "lo",
@@ -211,7 +295,7 @@ def test_a_stream_of_one_text_has_the_events_of_the_state_machine(
     protocol_id: str, until_delta: bool
 ) -> None:
     frames, _ = STREAMS[protocol_id]
-    ends = [len(_bytes(frames[:count])) for count in range(1, len(frames))]
+    ends = [len(_bytes(protocol_id, frames[:count])) for count in range(1, len(frames))]
     for cuts in ([], ends, ends[1:3]):
         _check(protocol_id, frames, cuts, until_delta=until_delta)
 
@@ -241,8 +325,8 @@ def test_a_changed_stream_has_the_events_of_the_state_machine(
             changed.insert(at, data.draw(st.sampled_from(others)))
             continue
         name, document = changed[at]
-        if isinstance(document, dict):
+        if isinstance(document, dict) and document:
             changed[at] = name, _changed(document, data)
-    size = len(_bytes(changed))
+    size = len(_bytes(protocol_id, changed))
     cuts = data.draw(st.lists(st.integers(1, size), max_size=4))
     _check(protocol_id, changed, cuts, until_delta=data.draw(st.booleans()))

@@ -79,6 +79,7 @@ def make(
             halt=stream.halt,
             terminal=stream.terminal,
             usage=finish.stated_usage,
+            one_text=partial(finish.one_text, fast_reader=stream.fast_reader),
             deltas=stream.DELTAS,
         ),
         whole=partial(stream.whole, rules_of=rules_of),

@@ -11,11 +11,12 @@ https://platform.claude.com/docs/en/build-with-claude/streaming,
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols.anthropic_messages.content import on_text_start
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -25,17 +26,22 @@ from llmcore.protocols.anthropic_messages.names import (
     OUTPUT_TOKENS,
     PROTOCOL_ID,
 )
-from llmcore.protocols.anthropic_messages.state import MessagesState
+from llmcore.protocols.anthropic_messages.state import Event, MessagesState
+from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
     Events,
+    StreamContext,
     finish_events,
     map_finish_reason,
     only_object,
     served_tier,
     skimmed,
+    start_events,
+    text_end,
     text_response,
 )
+from llmcore.schema import json
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, present, without
 from llmcore.schema.native_json import (
@@ -122,6 +128,15 @@ def with_facts(
 
 
 # -- the end
+
+
+def on_message_delta(state: MessagesState, event: Event, _events: Events) -> MessagesState:
+    """Keep why the response ends, and its counts."""
+    delta = object_or_empty(event.get("delta"))
+    state = with_facts(state, delta, NOT_OF_DELTA, object_or_empty(event.get("usage")))
+    state = with_facts(state, event, NOT_OF_EVENT, {})
+    reason = str_or_none(delta.get("stop_reason")) or state.info.reason
+    return replace(state, info=replace(state.info, reason=reason), counted=True)
 
 
 def closing_events(state: MessagesState) -> Sequence[LLMEvent]:
@@ -219,3 +234,48 @@ def _is_plain(block: Mapping[str, Any]) -> bool:
     given = block.get("input")
     named = str_or_none(block["id"]) and str_or_none(block.get("name"))
     return bool(named) and isinstance(given, dict) and has_only(given)
+
+
+# -- a stream that is one text: see `routes.one_text`
+
+
+def one_text(
+    request: LLMRequest,
+    text: TextSoFar,
+    fast_reader: Callable[[MessagesState], FastReader | None],
+) -> TextFrames:
+    """Read a stream that is one text; *fast_reader* reads its deltas."""
+    message = object_or_empty(_plain((yield ()), "message_start").get("message"))
+    if not message or message.get("content") or message.get("stop_reason") is not None:
+        return
+    context = StreamContext(provider=request.provider_id, model=request.model_id, turn=0)
+    counts = object_or_empty(message.get("usage"))
+    state = with_facts(MessagesState(context=context), message, NOT_OF_MESSAGE, counts)
+    usage = map_usage(counts) if counts else None
+    begun = start_events(PROTOCOL_ID, request, message.get("model"), message.get("id"), usage)
+    event = _plain((yield begun), "content_block_start")
+    block, index = object_or_empty(event.get("content_block")), event.get("index")
+    if block.get("type") != "text" or block.get("text") or block.get("citations"):
+        return
+    if type(index) is not int:
+        return
+    events: Events = []
+    text.reader = fast_reader(on_text_start(state, index, block, events))
+    if _plain((yield events), "content_block_stop").get("index") != index:
+        return
+    end = text_end("text_0", "".join(text.chunks))
+    event = _plain((yield (end,)), "message_delta")
+    if object_or_empty(event.get("delta")).get("stop_reason") in (None, "refusal"):
+        return
+    state = on_message_delta(state, event, [])
+    event = _plain((yield ()), "message_stop")
+    if event:
+        yield closing_events(with_facts(state, event, NOT_OF_EVENT, {}))
+
+
+def _plain(frame: Frame | None, kind: str) -> Event:
+    """Return the event in *frame*, which has the name of its *kind*; empty for any other one."""
+    if frame is None or frame[0] != kind:
+        return {}
+    event = json.loads(frame[1])
+    return event if isinstance(event, dict) and event.get("type") == kind else {}

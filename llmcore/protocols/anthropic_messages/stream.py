@@ -46,11 +46,11 @@ from llmcore.protocols.anthropic_messages.content import (
     on_thinking_start,
 )
 from llmcore.protocols.anthropic_messages.finish import (
-    NOT_OF_DELTA,
     NOT_OF_EVENT,
     NOT_OF_MESSAGE,
     closing_events,
     map_usage,
+    on_message_delta,
     only_text,
     with_facts,
 )
@@ -320,14 +320,6 @@ def _index(event: Event, default: int | None) -> object:
     return index if isinstance(index, int | str) else default
 
 
-def _on_message_delta(state: MessagesState, event: Event, _events: Events) -> MessagesState:
-    delta = object_or_empty(event.get("delta"))
-    state = with_facts(state, delta, NOT_OF_DELTA, object_or_empty(event.get("usage")))
-    state = with_facts(state, event, NOT_OF_EVENT, {})
-    reason = str_or_none(delta.get("stop_reason")) or state.info.reason
-    return replace(state, info=replace(state.info, reason=reason), counted=True)
-
-
 def _on_message_stop(state: MessagesState, event: Event, _events: Events) -> MessagesState:
     return replace(with_facts(state, event, NOT_OF_EVENT, {}), stopped=True)
 
@@ -337,7 +329,7 @@ _HANDLERS: Final[dict[str, Callable[[MessagesState, Event, Events], MessagesStat
     "content_block_start": _on_block_start,
     "content_block_stop": _on_block_stop,
     "message_start": _on_message_start,
-    "message_delta": _on_message_delta,
+    "message_delta": on_message_delta,
     "message_stop": _on_message_stop,
 }
 

@@ -446,8 +446,10 @@ class _PlainFacts(msgspec.Struct):
         )
 
 
-def _plain_chunk(frame: Frame) -> _PlainChunk | None:
+def _plain_chunk(frame: Frame | None) -> _PlainChunk | None:
     """Return the chunk in *frame*; None if it may do more than such a stream's."""
+    if frame is None:
+        return None
     try:
         chunk = _read_plain(frame[1])
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -483,7 +485,7 @@ def one_text(
             events = (*events, text_start(_SEGMENT), text_delta(_SEGMENT, content))
         frame = yield events
         events = ()
-        if frame == ("", b"[DONE]"):
+        if frame is None or frame == ("", b"[DONE]"):
             break
         chunk = _plain_chunk(frame)
     if chunk is not None and text.reader is not None and facts.reason is not None:

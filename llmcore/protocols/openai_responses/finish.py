@@ -393,11 +393,10 @@ def one_text(
     frame = yield start_events(PROTOCOL_ID, request, begun.model, begun.id)
     while _begun_in(frame) is not None:
         frame = yield ()
-    event = _plain(frame, "output_item.added")
-    metadata = None if event is None else _text_item(event.item, "")
-    if event is None or metadata is None:
+    item = getattr(_plain(frame, "output_item.added"), "item", {})
+    if (metadata := _text_item(item, "")) is None:
         return
-    id_ = event.item["id"]
+    id_ = item["id"]
     if _part_text((yield ()), "content_part.added", id_) != "":
         return
     text.reader = fast_reader(replace(_OPEN, fast_path=_path_of(id_)))
@@ -407,13 +406,11 @@ def one_text(
         return
     if _part_text((yield ()), "content_part.done", id_) != whole:
         return
-    event = _plain((yield ()), "output_item.done")
-    item = {} if event is None else event.item
-    metadata = _text_item(item, whole)
-    if metadata is None or item["id"] != id_ or not _is_plain(item):
+    item = getattr(_plain((yield ()), "output_item.done"), "item", {})
+    if (metadata := _text_item(item, whole)) is None or item["id"] != id_ or not _is_plain(item):
         return
-    event = _plain((yield (text_end(_SEGMENT, whole, metadata),)), "completed")
-    response = {} if event is None else event.response
+    frame = yield (text_end(_SEGMENT, whole, metadata),)
+    response = getattr(_plain(frame, "completed"), "response", {})
     if response.get("status") == "completed" and only_object(response.get("output")) == item:
         yield _end_events(response, ResponsesInfo(), _kept_of(response))
 
@@ -423,7 +420,7 @@ _OPEN: Final = ResponsesState(context=StreamContext(provider="", model="", turn=
 
 
 def _path_of(item_id: str) -> FastPath:
-    """Return the place of the only text, in the message of that id."""
+    """Return the place of the text, which is in the message of that id."""
     return FastPath(
         event_type="response.output_text.delta",
         item_id=item_id,
@@ -435,25 +432,27 @@ def _path_of(item_id: str) -> FastPath:
     )
 
 
-def _begun_in(frame: Frame) -> _BegunResponse | None:
+def _begun_in(frame: Frame | None) -> _BegunResponse | None:
     """Return the response that begins with *frame*; None for any other event."""
     try:
-        return _read_begun(frame[1]).response if frame[0] != "error" else None
+        return _read_begun(frame[1]).response if frame and frame[0] != "error" else None
     except _UNREADABLE:
         return None
 
 
-def _plain(frame: Frame, kind: str) -> _Plain | None:
+def _plain(frame: Frame | None, kind: str) -> _Plain | None:
     """Return the event in *frame*, of that *kind*; None if it may do more than such a stream's."""
+    if frame is None or frame[0] == "error":
+        return None
     try:
         event = _read_plain(frame[1])
     except _UNREADABLE:
         return None
     placed = event.output_index == 0 or kind == "completed"
-    return event if placed and event.type == f"response.{kind}" and frame[0] != "error" else None
+    return event if placed and event.type == f"response.{kind}" else None
 
 
-def _part_text(frame: Frame, kind: str, item_id: str) -> str | None:
+def _part_text(frame: Frame | None, kind: str, item_id: str) -> str | None:
     """Return the text in an event of that *kind* about the first part of an item."""
     event = _plain(frame, kind)
     if event is None or event.item_id != item_id or event.content_index != 0:
@@ -467,11 +466,12 @@ def _text_item(item: NativeObject, text: str) -> ProviderMetadata | None:
     id_, phase = str_or_none(item.get("id")), item.get("phase")
     if item.get("type") != "message" or not item.keys() <= _TEXT_ITEM or id_ is None:
         return None
-    part = only_object(item.get("content"))
-    if text and (part is None or part.get("text") != text or part.get("type") != "output_text"):
+    part = only_object(item.get("content")) or {}
+    if text and (part.get("text") != text or part.get("type") != "output_text"):
         return None
     if part and unread_fields(part):
         return None
     if not (text or item.get("content") in ([], None)) or not isinstance(phase, str | None):
         return None
-    return {METADATA_KEY: {"id": id_, "index": 0, **({} if phase is None else {"phase": phase})}}
+    given = {} if phase is None else {"phase": phase}
+    return {METADATA_KEY: {"id": id_, "index": 0, **given}}
