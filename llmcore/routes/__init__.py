@@ -4,12 +4,12 @@ In reading order: `endpoint` (where), `auth` (credentials), `framing` (how bytes
 decoders are `sse`, `ndjson`, `json_array`, `aws_event_stream`), `transport_spec` (how requests are
 sent), `http_request`, `defaults` (added to every request), `route` (the composition), `provider`
 (routes under one id), `decoding` (from bytes to events), `one_text` (streams that need no state),
-`response_facts` (what a response is besides its body), `unary` (routes of calls that one document
-answers, such as lists of models and batches), `retrieval` (embeddings and reranking), `media`
-(images, transcription, speech). The
-facades, which configure routes: `base_url`, `sigv4`, `github_credentials` and `chat_provider` (what
-they are made of), `openai`, `anthropic`, `google`, `vertex`, `amazon_bedrock`, `azure`,
-`cloudflare`, `github_copilot`, `openrouter`, `xai`, `chat_providers` (those of Chat Completions
-alone), `chat_servers` (servers that users run), `openai_compatible` (any other one), `local` (the
-embedded model), and `providers`, their table.
+`unreadable_bytes` (bodies that hold no response), `response_facts` (what a response is besides its
+body), `unary` (routes of calls that one document answers, such as lists of models and batches),
+`retrieval` (embeddings and reranking), `media` (images, transcription, speech). The facades, which
+configure routes: `base_url`, `sigv4`, `github_credentials` and `chat_provider` (what they are made
+of), `openai`, `anthropic`, `google`, `vertex`, `amazon_bedrock`, `azure`, `cloudflare`,
+`github_copilot`, `openrouter`, `xai`, `chat_providers` (those of Chat Completions alone),
+`chat_servers` (servers that users run), `openai_compatible` (any other one), `local` (the embedded
+model), and `providers`, their table.
 """

@@ -22,7 +22,6 @@ one `ErrorEvent`, after which nothing is read. A stream that is one text takes n
 framing, `decode` and `step`.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -37,6 +36,12 @@ from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.framing import FrameDecoder, Framing, is_streamed
 from llmcore.routes.one_text import OneText
 from llmcore.routes.response_facts import FILLED, ResponseContext, ResponseFacts
+from llmcore.routes.unreadable_bytes import (
+    QUOTED_BYTES,
+    is_plain_text,
+    looks_streamed,
+    unreadable_error,
+)
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.event_base import attach_native
@@ -58,8 +63,6 @@ from llmcore.schema.response import LLMResponse
 _UNREPRESENTABLE: Final = (LLMError, RecursionError)
 """Raised for JSON that no value can hold, such as excessive nesting."""
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
-_QUOTED: Final = 200
-"""The most bytes of an unreadable body that an error quotes."""
 _AT_ONCE = 64
 """So many frames at most are copied for a `FastReader`, which may read only the first."""
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
@@ -150,8 +153,8 @@ class ResponseDecoder:
         """Return the events that *chunk* completes."""
         if not self._begun:
             self._begin()
-        if self._last is None and len(self._head) < _QUOTED:
-            self._head += chunk[:_QUOTED]
+        if self._last is None and len(self._head) < QUOTED_BYTES:
+            self._head += chunk[:QUOTED_BYTES]
         try:
             frames: Sequence[Frame] = self._frames.feed(chunk) if chunk else ()
         except LLMError as error:
@@ -179,8 +182,8 @@ class ResponseDecoder:
             events = self._read(frames) if native is None else self._read_raw(frames, native)
         except LLMError as error:
             return self.fail(error)
-        if not self.ended and self._last is None and _is_plain_text(self._head, self._framing):
-            events += self.fail(_unreadable(self._head, ValueError("there are no events")))
+        if not self.ended and self._last is None and is_plain_text(self._head, self._framing):
+            events += self.fail(unreadable_error(self._head, ValueError("there are no events")))
         if not self.ended:
             events += self._halted()
         if not self.ended:
@@ -207,10 +210,9 @@ class ResponseDecoder:
         except ValueError as error:
             if (valid := self._as_utf8(body)) is not None:
                 return self.whole(valid)
-            streams = _SSE_FIELD.search(body) or _JSON_LINES.match(body)
-            if self._framing.id in ("sse", "ndjson") and streams:
+            if looks_streamed(body, self._framing):
                 return [*self.feed(body), *self.end()]
-            return self.fail(_unreadable(body, error))
+            return self.fail(unreadable_error(body, error))
         try:
             bare = self._whole(document, self._request)
             if isinstance(bare, CompleteEvents):
@@ -218,7 +220,7 @@ class ResponseDecoder:
             else:
                 events = self._completed(bare)
         except _UNREPRESENTABLE as error:
-            events = self.fail(_unreadable(body, error))
+            events = self.fail(unreadable_error(body, error))
         if not self.ended:
             events += self.fail(StreamError("the body holds no response", raw=document))
         if self._native is not None:
@@ -303,7 +305,7 @@ class ResponseDecoder:
             if (valid := self._as_utf8(frame[1])) is not None:
                 self._read_frame((frame[0], valid), events)
             else:
-                events += self.fail(_unreadable(frame[1], error))
+                events += self.fail(unreadable_error(frame[1], error))
             return
         if len(bare) == 1 and type(bare[0]) in _DELTAS and self._segments.append(bare[0]):  # type: ignore[arg-type]
             events.append(bare[0])
@@ -400,7 +402,7 @@ class ResponseDecoder:
         try:
             return self._completed(self._machine.halt(self._state))
         except _UNREPRESENTABLE as error:  # joined pieces can be nested too deeply
-            return self.fail(_unreadable(b"" if self._last is None else self._last[1], error))
+            return self.fail(unreadable_error(b"" if self._last is None else self._last[1], error))
 
     def _completed(self, bare: Iterable[LLMEvent]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
@@ -453,29 +455,6 @@ class ResponseDecoder:
         for key, data in self.cursor.items():
             metadata[key] = {**metadata.get(key, {}), **data}
         return evolve(partial, provider_metadata=metadata)
-
-
-_SSE_FIELD: Final = re.compile(rb"\A\s*(?:data|event|id)?:|\n\r?\ndata: ?\[DONE\]\s*\Z")
-
-_ANY_SSE_FIELD: Final = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
-_JSON_LINES: Final = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
-
-
-def _is_plain_text(head: bytes, framing: Framing) -> bool:
-    """Return whether a body begins with anything but server-sent events."""
-    return framing.id == "sse" and head.strip() != b"" and not _ANY_SSE_FIELD.search(head)
-
-
-def _unreadable(data: bytes, error: Exception) -> StreamError:
-    """Return the error for bytes that are not JSON, or JSON that our values cannot hold."""
-    if not data.strip() and isinstance(error, ValueError):
-        return StreamError("the response is empty", cause=error)
-    text = data[:_QUOTED].decode("utf-8", "replace")
-    if text.lstrip().startswith("<"):
-        message = f"the server answered with a web page, not with JSON: check base_url: {text!r}"
-        return StreamError(message, cause=error, raw=text)
-    what = "is not JSON" if isinstance(error, ValueError) else f"cannot be read ({error})"
-    return StreamError(f"the response {what}: {text!r}", cause=error, raw=text)
 
 
 def decode_response(
