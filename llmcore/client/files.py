@@ -1,7 +1,7 @@
 """Files stored by providers: uploads, lists, deletions, and the same file at another provider."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -10,7 +10,7 @@ from attrs import evolve
 from llmcore.client.accounts import account_at, base_url_of, check_account
 from llmcore.client.unary import UnaryCalls
 from llmcore.protocols import files as protocols
-from llmcore.protocols.files import FileProtocol, file_protocol
+from llmcore.protocols.files import FileProtocol
 from llmcore.protocols.media import media_type_of
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.route import Route
@@ -20,9 +20,6 @@ from llmcore.schema.content import DocumentPart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.frozen import frozen
-
-_PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "ocr"}
-"""The purposes of files that requests refer to. Azure does not support `user_data`."""
 
 
 @frozen
@@ -95,25 +92,14 @@ class Files:
 
     def _protocol(self) -> FileProtocol:
         provider = self.route.provider
-        if self._is_gemini:
-            common = file_protocol(
-                provider, "/files", purpose=None, size="pageSize", mark="pageToken"
-            )
-            return evolve(common, deleting=protocols.GEMINI_DELETING)
+        api, path = provider, "/files"
         if self.route.protocol.family == "anthropic" and provider != "vertex":
-            path = messages_path(self.route, "/files")
-            return file_protocol(provider, path, purpose=None, size="limit", mark="after_id")
-        if provider == "mistral":
-            return file_protocol(
-                provider, "/files", purpose=_PURPOSES[provider], size="page_size", mark="page"
-            )
-        if provider in _PURPOSES:
-            return file_protocol(
-                provider, "/files", purpose=_PURPOSES[provider], size="limit", mark="after"
-            )
-        raise ConfigurationError(
-            f"the provider {provider!r} stores no files: send their data", provider=provider
-        )
+            api, path = protocols.MESSAGES, messages_path(self.route, "/files")
+        protocol = protocols.file_protocol(api, provider, path)
+        if protocol is None:
+            message = f"the provider {provider!r} stores no files: send their data"
+            raise ConfigurationError(message, provider=provider)
+        return protocol
 
     async def _upload_in_two(self, upload: FileUpload) -> StoredFile:
         start = UnaryRoute.beside(

@@ -25,6 +25,7 @@ projects.locations.cachedContents. One of them:
 """
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypeAlias
@@ -151,10 +152,25 @@ def _delete(path: str, file: StoredFile, *, safe: str = "") -> NativeRequest:
     return NativeRequest(path=f"{path}/{name}", method="DELETE")
 
 
-def file_protocol(
-    provider: str, path: str, *, purpose: str | None, size: str, mark: str
-) -> FileProtocol:
-    """Return the files of *provider* at *path*; *size* and *mark* are parameters of its lists."""
+MESSAGES: Final = "messages"
+"""The name below of the API of Anthropic, which others serve too."""
+
+_APIS: Final[Mapping[str, tuple[str | None, str, str]]] = {
+    "openai": ("user_data", "limit", "after"),
+    "azure": ("assistants", "limit", "after"),  # which does not support `user_data`
+    "mistral": ("ocr", "page_size", "page"),
+    "google": (None, "pageSize", "pageToken"),
+    MESSAGES: (None, "limit", "after_id"),
+}
+"""The purpose of files that requests refer to, and the parameters of lists: size and position."""
+
+
+def file_protocol(api: str, provider: str, path: str) -> FileProtocol | None:
+    """Return the files of *provider* at *path*; None if *api*, mostly its id, has none."""
+    if api not in _APIS:
+        return None
+    purpose, size, mark = _APIS[api]
+    deletion = partial(_delete, "", safe="/") if api == "google" else partial(_delete, path)
     return FileProtocol(
         upload=UnaryProtocol(
             id=f"{provider}-file-upload",
@@ -168,7 +184,7 @@ def file_protocol(
         ),
         deleting=UnaryProtocol(
             id=f"{provider}-file-deletion",
-            build=partial(_delete, path),
+            build=deletion,
             read=lambda _response, _file: None,
         ),
     )
@@ -217,13 +233,6 @@ GEMINI_FINISH: Final[Uploading] = UnaryProtocol(
     read=lambda response, _: read_file(
         object_or_empty(object_or_empty(response.document).get("file")), "google"
     ),
-)
-
-
-GEMINI_DELETING: Final[Deleting] = UnaryProtocol(
-    id="gemini-file-deletion",
-    build=partial(_delete, "", safe="/"),
-    read=lambda _response, _file: None,
 )
 
 
