@@ -114,11 +114,14 @@ def overloaded(message: str) -> FrontError:
     )
 
 
-def state_unavailable() -> FrontError:
-    """Return the error of a request that needs the store while it cannot be reached, 503."""
+_STORE_IS_GONE: Final = "the response store cannot be reached; try again, or send store: false"
+
+
+def state_unavailable(message: str = _STORE_IS_GONE) -> FrontError:
+    """Return the error of a request that needs a store while it cannot be reached, 503."""
     return FrontError(
         status=503,
-        message="the response store cannot be reached; try again, or send store: false",
+        message=message,
         type=SERVER_ERROR,
         code="state_unavailable",
         retry_after=1,

@@ -27,7 +27,7 @@ from llmcore.bridge.accounts.issued_key import (
     unpacked_key,
 )
 from llmcore.bridge.state.ledger import Ledger
-from llmcore.fronts.errors import SERVER_ERROR, FrontError
+from llmcore.fronts.errors import FrontError, state_unavailable
 from llmcore.schema.errors import InvalidRequestError, NotFoundError
 from llmcore.schema.json import JsonObject
 
@@ -212,10 +212,4 @@ def _keep(values: OrderedDict[str, _T], name: str, value: _T, *, most: int) -> N
 
 def accounts_unavailable() -> FrontError:
     """Return the error of a request whose key or budget cannot be looked up, 503."""
-    return FrontError(
-        status=503,
-        message="the store of keys and budgets cannot be reached; try again",
-        type=SERVER_ERROR,
-        code="state_unavailable",
-        retry_after=1,
-    )
+    return state_unavailable("the store of keys and budgets cannot be reached; try again")
