@@ -30,7 +30,7 @@ from llmcore.generation.execution import AnyTool
 from llmcore.generation.next_step import ToolInput, current_tools, definitions_of
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.tool import Tool
-from llmcore.routes.providers import Facade, split_api
+from llmcore.routes.providers import ModelSource, split_api
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, install_extra
 from llmcore.schema.frozen import frozen
@@ -237,7 +237,7 @@ def no_model(client: Client) -> ConfigurationError:
     )
 
 
-def _unconfigured(named: str, client: Client, *, local_by: str, keyless: bool) -> Facade:
+def _unconfigured(named: str, client: Client, *, local_by: str, keyless: bool) -> ModelSource:
     """Return the provider *named* if it needs no key or a login; else raise ConfigurationError."""
     entry = provider_entries().get(named)
     if entry is None:

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from llmcore.client.call import Call, OnResponse
 from llmcore.client.call_hints import with_awaited_hints
-from llmcore.client.configured_models import PROBE_MODEL, ConfiguredProviders, ModelSource
+from llmcore.client.configured_models import PROBE_MODEL, ConfiguredProviders
 from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted
 from llmcore.client.credentials import Credentials
@@ -31,6 +31,7 @@ from llmcore.client.unary import UnaryCalls, result_of
 from llmcore.client.unary_methods import UnaryMethods
 from llmcore.protocols.protocol import RestOfResponse
 from llmcore.routes.auth import TOKEN_TO_COME, NotPickled
+from llmcore.routes.providers import ModelSource
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.changed import changed

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve
 
-from llmcore.routes.providers import model_over, split_api
+from llmcore.routes.providers import ModelSource, model_over, split_api
 from llmcore.routes.route import route_of
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
@@ -35,14 +35,6 @@ def prompt_as_model(text: str, function: str | None = None) -> str | None:
         f"{given}: write {function}(model, prompt), such as "
         f"{function}('openai:gpt-5.2', 'Hi'), or {function}(prompt=...)"
     )
-
-
-class ModelSource(Protocol):
-    """The interface that a registered provider must have: facades and routes have it."""
-
-    def model(self, model_id: str) -> Model:
-        """Return the model *model_id*, with its route."""
-        ...
 
 
 _EXAMPLE: Final = "providers={'openai': OpenAI(api_key=...)}"

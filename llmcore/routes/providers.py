@@ -20,8 +20,8 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 
 
-class Facade(Protocol):
-    """A configured provider."""
+class ModelSource(Protocol):
+    """The interface that a configured provider must have: facades and routes have it."""
 
     def model(self, model_id: str) -> Model:
         """Return the model *model_id*, with its route."""
@@ -80,11 +80,11 @@ class ProviderEntry:
         """Return whether *environ* sets all that the provider needs."""
         return any(environ.get(name, "").strip() for name in self.switches)
 
-    def load(self) -> Callable[..., Facade]:
+    def load(self) -> Callable[..., ModelSource]:
         """Import the class and return its `configure`; ConfigurationError if it does not exist."""
         module, _, name = self.home.partition(":")
         try:
-            configure: Callable[..., Facade] = getattr(import_module(module), name).configure
+            configure: Callable[..., ModelSource] = getattr(import_module(module), name).configure
         except (ImportError, AttributeError, ValueError) as error:
             message = f"the provider {self.id!r} has no class with `configure` at {self.home!r}"
             raise ConfigurationError(message, provider=self.id, cause=error) from error
@@ -96,7 +96,7 @@ class ProviderEntry:
         usual = protocol in self.protocols[:1] or protocol not in self.protocols
         return "" if usual or self.chooses_api else api
 
-    def from_environ(self, environ: Mapping[str, str]) -> Facade:
+    def from_environ(self, environ: Mapping[str, str]) -> ModelSource:
         """Return the provider, configured by *environ*. Keys are looked up when they are used.
 
         Raises ConfigurationError, naming the variables, for invalid values.
@@ -348,7 +348,7 @@ def split_api(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def model_over(provider: Facade, api: str, model_id: str) -> Model | None:
+def model_over(provider: ModelSource, api: str, model_id: str) -> Model | None:
     """Return the model *model_id* over *api* of `split_api`; None if *provider* lacks that."""
     method = getattr(provider, api.replace("-", "_") or "model", None)
     return None if method is None else cast("Model", method(model_id))

@@ -20,9 +20,9 @@ from hypothesis import given
 from llmcore import Anthropic, Client, Google, Message, ToolDefinition, request, sync
 from llmcore.catalog.lookup import get_model_info
 from llmcore.client.cached_contents import CachedContents
-from llmcore.client.configured_models import ModelSource
 from llmcore.protocols.files import read_cached_content
 from llmcore.routes.auth import Auth
+from llmcore.routes.providers import ModelSource
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.codec import from_json, to_json

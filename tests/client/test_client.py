@@ -33,8 +33,8 @@ from llmcore import (
     set_default_client,
 )
 from llmcore.catalog.lookup import get_latest_model, get_model_info
-from llmcore.client.configured_models import ModelSource
 from llmcore.folds.grammar import violations
+from llmcore.routes.providers import ModelSource
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import NotFoundError, StreamError
 from llmcore.schema.events import StreamStart

@@ -23,10 +23,10 @@ from llmcore.bridge.response_run import (
 )
 from llmcore.bridge.service import Service
 from llmcore.bridge.upstream_call import embedded
-from llmcore.client.configured_models import ModelSource
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, ReadEmbeddings
 from llmcore.generation.retrieval import joined
+from llmcore.routes.providers import ModelSource
 from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic

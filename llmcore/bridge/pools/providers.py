@@ -14,13 +14,12 @@ from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.upstream import Upstreams
 from llmcore.client.accounts import base_url_of
 from llmcore.client.client import Client
-from llmcore.client.configured_models import ModelSource
 from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.transport import Transport
 from llmcore.routes.auth import Auth, AuthContext, CredentialSource, always
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.providers import ProviderEntry
+from llmcore.routes.providers import ModelSource, ProviderEntry
 from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import ConfigurationError, LLMError
