@@ -116,7 +116,7 @@ class Batches:
         """Yield the id and the response, or the error, of each request, in any order.
 
         *requests* are those that were submitted; they are needed only for tools whose names the
-        API does not take, and for formats of responses that are brought about by a tool. The cost
+        API does not take, and for formats of responses that a tool represents. The cost
         of the responses is not set, since catalogs list no prices of batches. Raises LLMError if
         the results cannot be read or the batch failed without any, and InvalidRequestError while it
         is running.

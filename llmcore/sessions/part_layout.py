@@ -1,4 +1,4 @@
-"""Content parts as entry parts, and a layout of what those have no words for.
+"""Content parts as entry parts, and a layout of what entry parts cannot express.
 
 A layout has one item per content part, in order:
 
@@ -8,8 +8,8 @@ A layout has one item per content part, in order:
 - `{"whole": {...}}`: a content part that no entry part represents
 
 so that entry parts and layout together are exactly the content parts. No layout at all is
-one of nulls. Whoever does not know layouts reads the entry parts, and has all that the
-contract has words for.
+one of nulls. A program that does not know layouts reads the entry parts, and has all that the
+contract can express.
 """
 
 import base64
