@@ -11,7 +11,7 @@ Sources, read November 2026: https://platform.claude.com/docs/en/agents-and-tool
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import field
@@ -96,7 +96,6 @@ def read_offer(
     reader = _ToolReader(body, upstream, diagnostics)
     specs: list[ToolSpec] = []
     offered = _offered(natives, changes, native=reader.native)
-    _report_unreachable(natives, changes, offered, diagnostics)
     for native, path in offered:
         try:
             spec = reader.tool(native, path)
@@ -104,6 +103,8 @@ def read_offer(
             raise invalid(f"{path}: {error.message}", path) from error
         if spec is not None and not report_repeated(spec, specs, diagnostics.at(path)):
             specs.append(spec)
+    if not any(isinstance(spec, ToolDefinition) for spec in specs):
+        _report_unreachable(natives, changes, {path for _, path in offered}, diagnostics)
     choice, parallel = _read_choice(body, specs, reader.missing, upstream, diagnostics)
     servers = body.get("mcp_servers") if reader.native else None
     if not reader.native:
@@ -151,19 +152,16 @@ def _offered(
 def _report_unreachable(
     natives: Sequence[Fields],
     changes: ToolChanges,
-    offered: Sequence[tuple[Fields, str]],
+    offered: Collection[str],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report the deferred tools that no call can find, as the client runs none of those offered.
+    """Report the deferred tools that no call can find, where the client runs no tool.
 
-    Anthropic refuses a request in which all tools are deferred.
+    Those at the paths *offered* are not deferred. Anthropic refuses a request in which all are.
     """
-    if any(_hosted_kind(str(tool.get("type"))) is None for tool, _ in offered):
-        return
-    paths = {path for _, path in offered}
     for index, tool in enumerate(natives):
         name, path = str_or_none(tool.get("name")), f"tools[{index}]"
-        if path not in paths and name not in changes.withdrawn | changes.definitions.keys():
+        if path not in offered and name not in changes.withdrawn | changes.definitions.keys():
             why = "it is loaded once it was found, and no tool is offered that could find it"
             diagnostics.at(path).dropped("tool-not-offered", why)
 

@@ -228,7 +228,7 @@ def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None
     budget = _field(thinking, "thinkingBudget", int, path)
     shown = _field(thinking, "includeThoughts", bool, path)
     effort = None if level in (None, "", _NO_LEVEL) else str(level).lower()
-    if not native and budget is not None and budget <= 0:
+    if not native and budget in (0, _AUTOMATIC):
         effort = effort or (None if budget == _AUTOMATIC else "none")
         budget = None
     says_nothing = shown is None if native else not shown  # hidden thoughts need not be thought

@@ -562,6 +562,7 @@ def test_tools_that_were_not_found_yet_are_not_offered() -> None:
     [
         ([LATE], ["tools[0]"]),
         ([WEB_SEARCH, LATE, {**LATE, "name": "later"}], ["tools[1]", "tools[2]"]),
+        ([{"type": "browser_toolset_20260801", "name": "browser"}, LATE], ["tools[1]"]),
         ([TOOL, LATE], []),
         ([{"type": "bash_20250124", "name": "bash"}, LATE], []),
         ([{"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}, LATE], []),

@@ -476,6 +476,14 @@ def test_a_gemini_upstream_gets_the_budget_as_it_is(budget: int) -> None:
     assert request_of(config, "gemini").reasoning == ReasoningOptions(budget_tokens=budget)
 
 
+@pytest.mark.parametrize("protocol_id", ["openai-chat", "gemini"])
+def test_another_negative_budget_is_refused(protocol_id: str) -> None:
+    error = refused({"generationConfig": {"thinkingConfig": {"thinkingBudget": -9}}}, protocol_id)
+
+    assert error.status == 400
+    assert "budget_tokens is -9" in error.message
+
+
 JSON = "application/json"
 
 
