@@ -355,8 +355,8 @@ def _fields_of_file(file: MediaPart) -> NativeObject:
 
 _RESULT: Final = "output"
 _FAILURE: Final = "error"
-_BARE: Final = "result"
-"""The field in which `google-genai` puts a function's result."""
+_BARE: Final = frozenset({"result", "return_value"})
+"""The fields in which `google-genai` and pydantic-ai put a function's result."""
 _NAMED: Final = "content"
 """The field in which the AI SDK puts it, beside the function's name."""
 
@@ -381,8 +381,10 @@ def result_content(response: object, *, name: str | None, native: bool) -> tuple
         return response[_FAILURE], True
     if native:
         return response, False
-    if response.keys() == {_BARE} and isinstance(response[_BARE], str):
-        return response[_BARE], False
+    if len(response) == 1:
+        ((field, text),) = response.items()
+        if field in _BARE and isinstance(text, str):
+            return text, False
     if response.keys() == {"name", _NAMED} and response["name"] == name:
         return response[_NAMED], False
     return response, bool(response.get(_FAILURE)) and _RESULT not in response

@@ -285,6 +285,8 @@ def test_words_beside_responses_come_after_them() -> None:
     [
         ({"output": "ok"}, "ok", False),
         ({"result": "ok"}, "ok", False),
+        ({"return_value": "ok"}, "ok", False),
+        ({"return_value": "ok", "more": 1}, {"return_value": "ok", "more": 1}, False),
         ({"output": {"a": 1}}, {"a": 1}, False),
         ({"error": "no"}, "no", True),
         ({"error": {"code": 1}}, {"code": 1}, True),
