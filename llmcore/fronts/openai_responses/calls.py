@@ -257,7 +257,7 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
     Servers of the API (*native*) get all but those of built-in tools that are offered as functions.
     Values equal to the default are not reported: the model itself made the call.
     """
-    for name in () if native else _OF_CALLS:
+    for name in () if native else _OPENAI_CALL_FIELDS:
         if item.get(name) not in (None, False, _DIRECT):
             diagnostics.at(name).unsupported(f"the upstream's calls have no {name}")
     environment = item.get("environment")
@@ -266,7 +266,7 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
         diagnostics.at("environment.skills").unsupported(why)
 
 
-_OF_CALLS: Final = ("async", "caller")
+_OPENAI_CALL_FIELDS: Final = ("async", "caller")
 _DIRECT: Final = {"type": "direct"}
 
 
@@ -368,7 +368,7 @@ def result_part(
     if protocol_id == PROTOCOL_ID:
         own |= {ITEM_FIELDS: unread} if unread else {}
     else:
-        report_unknown(unread, _OF_CALLS, diagnostics)
+        report_unknown(unread, _ALSO_OF_CALLS, diagnostics)
     if isinstance(content, str) and kind == "function" and not failed and not own:
         return text_result(call_id, content, name)
     part = ToolResultPart(
@@ -382,7 +382,7 @@ def result_part(
     return marked_at_end(part)
 
 
-_OF_CALLS: Final = frozenset({"name", "namespace"})
+_ALSO_OF_CALLS: Final = frozenset({"name", "namespace"})
 """Fields of an output that its call has, too."""
 
 
