@@ -22,6 +22,7 @@ from llmcore.generation.retry import retry
 from llmcore.inspector.files import read_document
 from llmcore.mcp import HttpServer
 from llmcore.schema.codec import from_json
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.embeddings import EmbeddingResponse
 from llmcore.schema.errors import LLMError
 from llmcore.schema.hints import with_call_hints
@@ -92,6 +93,7 @@ NAMES = {
     "HttpServer": HttpServer,
     "trimmed": trimmed,
     "from_json": from_json,
+    "PART": ToolCallPart("c1", "look", {}),
     "Telemetry": Telemetry,
     "Thread": threading.Thread,
     "MEMORY": MemoryStore(),
@@ -435,6 +437,8 @@ WRONG = {
     "RESULT.response['choices']": "the text is `.text`",
     "RESULT.messages[-1]['content']": "write `.content`",
     "EVENTS[0]['delta']": "text_stream",
+    "RESULT.messages[-1].content[0]['text']": "write `.text`",
+    "PART['function']": "write `.name` and `.arguments`",
 }
 
 
@@ -519,6 +523,10 @@ WRONG_NAMES = {
     "EVENTS[0].choices": "text_stream",
     "EVENTS[0].delta": "TextDelta",
     "EVENTS[0].text": "TextDelta",
+    "RESULT.input_tokens": r"write `.usage`",
+    "PART.function": "write `.name` and `.arguments`",
+    "sync.stream(MODEL, 'Hi').choices": "iterate over `.text_stream`",
+    "llmcore.stream(MODEL, 'Hi').tool_calls": "known at the end",
     "RESULT.finish_raeson": "did you mean 'finish_reason'",
     "llmcore.Success(1).text": "unwrap",
     "llmcore.Failure(1).is_ok": "isinstance",

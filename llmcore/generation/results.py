@@ -121,7 +121,8 @@ class StepResult:
     **dict.fromkeys(("chat_history", "history"), "write `.messages`"),
     **dict.fromkeys(("thinking", "reasoning_content"), "write `.reasoning`"),
     **dict.fromkeys(
-        ("total_tokens", "token_usage", "tokens"), "write `.usage`, such as `.usage.total_tokens`"
+        ("total_tokens", "token_usage", "tokens", "input_tokens", "output_tokens"),
+        "write `.usage`, such as `.usage.total_tokens`",
     ),
     **dict.fromkeys(("unwrap", "value"), "it is the result itself; failures raise an error"),
     text_stream="the response is complete: call llmcore.stream, or llmcore.sync.stream",

@@ -16,11 +16,11 @@ from llmcore.schema.response import LLMResponse
 
 with_stream_hints: Final = with_names_of_others(
     **dict.fromkeys(
-        ("text", "content", "final_text", "output_text"),
+        ("text", "content", "final_text", "output_text", "choices", "delta"),
         "iterate over `.text_stream`, or take it from the result: `.result()`",
     ),
     **dict.fromkeys(
-        ("usage", "total_usage", "cost", "output", "diagnostics", "finish_reason"),
+        ("usage", "total_usage", "cost", "output", "diagnostics", "finish_reason", "tool_calls"),
         "it is known at the end, from the result: `.result()`",
     ),
     **dict.fromkeys(

@@ -20,7 +20,7 @@ from llmcore.schema import json
 from llmcore.schema.changed import copying
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Hinted, is_text, shown_kind, with_call_hints
+from llmcore.schema.hints import Hinted, is_text, shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
@@ -88,6 +88,7 @@ class TokenLogprob:
 
 
 @with_call_hints(content="text")
+@with_names_of_others()
 @for_pydantic
 @frozen
 class TextPart:
@@ -276,6 +277,7 @@ class DocumentPart(_Media):
 
 
 @with_call_hints(args="arguments", input="arguments")
+@with_names_of_others(function="write `.name` and `.arguments`", args="write `.arguments`")
 @for_pydantic
 @frozen
 class ToolCallPart:
