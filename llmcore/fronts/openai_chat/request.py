@@ -216,6 +216,9 @@ def _generation(
     options = read_options(body, PARAMETERS)
     if options.get("max_tokens") is None:
         options["max_tokens"] = read_field(body, "max_tokens", int)
+    elif body.get("max_tokens") not in (None, options["max_tokens"]):
+        why = "max_completion_tokens is set too, and has another value"
+        diagnostics.at("max_tokens").unsupported(why)
     return GenerationOptions(
         **options,
         stop=(stop,) if isinstance(stop, str) else read_texts(body, "stop"),

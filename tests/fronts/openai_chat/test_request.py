@@ -320,3 +320,13 @@ def test_the_search_of_chat_is_the_upstreams_tool_or_what_the_policy_says(
 
     assert [one.kind if isinstance(one, HostedTool) else "function" for one in tools] == kinds
     assert [code for code, _ in codes(made)] == reported
+
+
+@pytest.mark.parametrize(("older", "lost"), [(None, []), (5, []), (7, ["max_tokens"])])
+def test_of_two_limits_the_newer_field_counts_and_the_other_is_reported(
+    older: int | None, lost: list[str]
+) -> None:
+    made = read({"max_completion_tokens": 5, "max_tokens": older})
+
+    assert made.request.generation.max_tokens == 5
+    assert [path for _, path in codes(made)] == lost
