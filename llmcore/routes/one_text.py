@@ -11,8 +11,8 @@ have no place for anything else, and gives the events that the machine and the f
 first frame that may be more, it ends, and the machine reads on: `OneText` keeps the few frames
 around the deltas, which bring the machine to the same state, since deltas do not change it.
 
-That saves three tenths of the instructions of a stream of Chat Completions with one delta, without
-a network.
+Of a stream with one delta, without a network, that saves 28 % of the instructions in Chat
+Completions, 26 % in Responses, 11 % in Messages and 9 % in Converse.
 """
 
 from collections.abc import Callable, Sequence
