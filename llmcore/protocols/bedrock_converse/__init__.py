@@ -10,8 +10,6 @@ and the path of a call, which names the model); building the request: `body`, `m
 `tools`, `caching`; reading the response: `state`, `content`, `calls`, `finish`, `stream`.
 """
 
-from functools import partial
-
 from llmcore.protocols.bedrock_converse import body, finish, stream
 from llmcore.protocols.bedrock_converse.models import converse_path, rules_of
 from llmcore.protocols.bedrock_converse.names import (
@@ -59,7 +57,6 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
         halt=stream.halt,
         terminal=stream.terminal,
         usage=finish.stated_usage,
-        one_text=partial(finish.one_text, fast_reader=stream.fast_reader),
         fast_reader=stream.fast_reader,
     ),
     whole=stream.whole,

@@ -10,12 +10,11 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.h
 https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from llmcore.protocols.bedrock_converse.content import on_text
 from llmcore.protocols.bedrock_converse.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -26,31 +25,19 @@ from llmcore.protocols.bedrock_converse.names import (
     TOTAL_TOKENS,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState
-from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
-    Events,
-    StreamContext,
     finish_events,
     map_finish_reason,
     only_object,
     served_tier,
     skimmed,
-    start_events,
-    text_end,
     text_response,
 )
-from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import NativeObject, present, replace_lone_surrogates
-from llmcore.schema.native_json import (
-    count_or_none,
-    object_or_empty,
-    objects,
-    str_or_empty,
-    str_or_none,
-)
+from llmcore.schema.json import NativeObject, present
+from llmcore.schema.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
@@ -165,48 +152,3 @@ def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | N
         reasoned=False,
     )
     return text_response(ends, "text_0", text)
-
-
-# -- a stream that is one text: see `routes.one_text`
-
-
-def one_text(
-    request: LLMRequest,
-    text: TextSoFar,
-    fast_reader: Callable[[ConverseState], FastReader | None],
-) -> TextFrames:
-    """Read a stream that is one text; *fast_reader* reads its deltas."""
-    data = _plain((yield ()), "messageStart")
-    if data is None:
-        return
-    context = StreamContext(provider=request.provider_id, model=request.model_id, turn=0)
-    state = with_facts(ConverseState(context=context), data)
-    data = _plain((yield start_events(PROTOCOL_ID, request, None, None)), "contentBlockDelta") or {}
-    delta, index = object_or_empty(data.get("delta")), data.get("contentBlockIndex")
-    begun = str_or_empty(delta.get("text"))
-    if not begun or replace_lone_surrogates(begun) is not begun:
-        return
-    if len(delta) != 1 or type(index) is not int:
-        return
-    events: Events = []
-    text.reader = fast_reader(on_text(state, index, delta, events))
-    text.chunks.append(begun)
-    data = _plain((yield events), "contentBlockStop") or {}
-    if data.get("contentBlockIndex") != index:
-        return
-    data = _plain((yield (text_end("text_0", "".join(text.chunks)),)), "messageStop")
-    if data is None:
-        return
-    info = replace(state.info, reason=str_or_none(data.get("stopReason")), stopped=True)
-    state = with_facts(replace(state, info=info), data)
-    data = _plain((yield ()), "metadata")
-    if data is not None and (yield ()) is None:
-        yield closing_events(with_usage(state, data))
-
-
-def _plain(frame: Frame | None, kind: str) -> NativeObject | None:
-    """Return the event in *frame*, of that *kind*; None for any other one."""
-    if frame is None or frame[0] != kind:
-        return None
-    data = json.loads(frame[1])
-    return data if isinstance(data, dict) else None
