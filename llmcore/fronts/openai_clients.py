@@ -63,7 +63,7 @@ class ChatClient:
     usage_place: UsagePlace = ""
     """Where it reads the tokens of a stream without asking for them."""
     thinking: ThinkingPlace | None = None
-    """Where alone it reads thinking; None for where the policy puts it."""
+    """The only place where it reads thinking; None for where the policy puts it."""
     adds_thinking: bool = False
     """Whether it adds the tokens of thinking to `completion_tokens`, as xAI's server means them."""
     error: Literal["", "flat", "status"] = ""

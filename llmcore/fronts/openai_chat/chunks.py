@@ -130,7 +130,7 @@ def usage_of(usage: Usage | None, client: ChatClient) -> JsonObject | None:
 
     Input includes what was cached, output includes thinking, except for clients that add it.
     `cost` is OpenRouter's field (https://openrouter.ai/docs/use-cases/usage-accounting), and
-    `prompt_cache_hit_tokens` is where alone DeepSeek's clients read what was cached
+    `prompt_cache_hit_tokens` is the one field in which DeepSeek's clients read what was cached
     (https://api-docs.deepseek.com/guides/kv_cache).
     """
     counts = token_counts(usage)
