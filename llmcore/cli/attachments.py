@@ -15,7 +15,7 @@ from llmcore.client.media_files import MAX_FILE_BYTES
 from llmcore.protocols.lowering import tagged_text
 from llmcore.protocols.media import media_type_of, sniffed
 from llmcore.schema.content import AudioPart, ContentPart, DocumentPart, ImagePart, TextPart
-from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.errors import InvalidRequestError, unreadable_file
 from llmcore.schema.json import JsonObject, JsonValue
 
 CONVERT: Final = "convert it first, for example with iconv"
@@ -62,8 +62,7 @@ def _read(source: str) -> tuple[str, bytes]:
             with Path(source).expanduser().open("rb") as file:
                 data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, RuntimeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidRequestError(f"cannot read {source}: {reason}", cause=error) from error
+        raise unreadable_file(source, error) from error
     if not data or len(data) > MAX_FILE_BYTES:
         wrong = "is empty" if not data else f"has more than {MAX_FILE_BYTES} bytes"
         raise InvalidRequestError(f"{'stdin' if source == '-' else source} {wrong}")

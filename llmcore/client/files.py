@@ -17,7 +17,12 @@ from llmcore.routes.route import Route
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.routes.unary import UnaryRoute, messages_path, rebased
 from llmcore.schema.content import DocumentPart
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, StreamError
+from llmcore.schema.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    StreamError,
+    unreadable_file,
+)
 from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.frozen import frozen
 
@@ -133,8 +138,7 @@ async def upload_of(
         try:
             data = await anyio.Path(source).read_bytes()
         except (OSError, ValueError) as error:  # a zero byte in the path
-            message = f"cannot read {source}: {getattr(error, 'strerror', None) or error}"
-            raise InvalidRequestError(message, cause=error) from error
+            raise unreadable_file(source, error) from error
     known = media_type or media_type_of(DocumentPart(data=data)) or _by_name(name)
     return FileUpload(data=data, filename=name, media_type=known, purpose=purpose)
 

@@ -17,7 +17,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
-from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.errors import InvalidRequestError, unreadable_file
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.unary import UnaryRequest
 
@@ -96,8 +96,7 @@ def _read(part: ToolOutputPart) -> ToolOutputPart:
         if len(data) > MAX_FILE_BYTES:
             raise InvalidRequestError(f"{path} has more than {MAX_FILE_BYTES} bytes")
     except (OSError, RuntimeError, ValueError) as error:  # no such user; a zero byte in the path
-        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        raise InvalidRequestError(message, cause=error) from error
+        raise unreadable_file(path, error) from error
     changes: dict[str, object] = {"path": None, "data": data}
     if part.media_type is None:
         changes["media_type"] = mimetypes.guess_type(path.name)[0]

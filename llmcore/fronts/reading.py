@@ -220,6 +220,18 @@ def report_lost(
         diagnostics.at(f"* ({more} more)").dropped(code, why)
 
 
+def report_call_fields(fields: Fields, names: Iterable[str], diagnostics: Diagnostics) -> None:
+    """Record each of *names* that a call, or its result, has: fields of the client's API alone.
+
+    Values that state the default are not recorded: the model itself made the call.
+    """
+    for name in names:
+        if fields.get(name) not in (None, _BY_MODEL):
+            diagnostics.at(name).unsupported(f"the upstream's calls have no {name}")
+
+
+_BY_MODEL: Final = {"type": "direct"}
+"""The caller of a call that no code made, in the APIs of OpenAI and Anthropic."""
 _MAX_NAMED: Final = 20
 _MAX_NAME: Final = 100
 """Characters of a name: a client's object may have keys of any length."""

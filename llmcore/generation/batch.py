@@ -30,7 +30,7 @@ from llmcore.generation.setting_checks import check_timeout
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, unreadable_file
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import nearest
 from llmcore.schema.json import JsonValue
@@ -265,8 +265,7 @@ def requests_in(file: str | Path) -> Iterator[tuple[str, LLMRequest]]:
                 if line.strip():
                     yield _request_in(line, f"line {number} of {path}")
     except (OSError, ValueError) as error:  # a zero byte in the path
-        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        raise InvalidRequestError(message, cause=error) from error
+        raise unreadable_file(path, error) from error
 
 
 def _request_in(line: bytes, where: str) -> tuple[str, LLMRequest]:

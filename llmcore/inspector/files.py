@@ -20,7 +20,7 @@ from llmcore.inspector.exchange import (
 from llmcore.inspector.redaction import safe_json, safe_text
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.schema.codec import from_json
-from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.errors import InvalidRequestError, LLMError, unreadable_file
 from llmcore.schema.json import JsonObject
 from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.usage import Usage
@@ -51,8 +51,7 @@ def read_document(path: str | Path, protocol: str | None = None) -> Document:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # a zero byte in the path
-        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        raise InvalidRequestError(message, cause=error) from error
+        raise unreadable_file(path, error) from error
     if len(data) > MAX_BYTES:
         raise InvalidRequestError(f"{path} has more than {MAX_BYTES} bytes")
     try:

@@ -166,9 +166,9 @@ class TextSoFar(msgspec.Struct):
 
 
 TextFrames: TypeAlias = Generator[Sequence[LLMEvent], Frame | None, None]
-"""Takes each frame before and after the deltas of a stream that is one text, and None at the end of
-its bytes; gives their events, complete. It ends at any other frame, or raises what `step` would. It
-sets the reader of the text with the frame that begins it."""
+"""Reads a stream that is one text. It is sent each frame before and after the deltas, and None at
+the end of the bytes, and yields the complete events of each. It ends at any other frame, or raises
+what `step` would. With the frame that begins the text, it sets the reader of the text."""
 
 
 TextReader: TypeAlias = Callable[[bytes], str | None]

@@ -126,8 +126,7 @@ class ResponseDecoder:
         """The position from which the server can stream the rest of the response, or empty."""
         if self._machine.cursor is None or self._last is None:
             return {}
-        if self._text is not None:
-            self._take_over(self._text)
+        self._take_over()
         if self._state is None:  # of a stream that is one text, and complete
             return {}
         return self._machine.cursor(self._state, self._machine.decode(self._last))
@@ -231,10 +230,7 @@ class ResponseDecoder:
         """Keep the tokens that the server has counted so far, if the end has not come."""
         if self.ended or not self._begun or self._machine.usage is None:
             return
-        if self._text is not None:
-            self._take_over(self._text)
-        if self._run is not None and self._run[0].after is not None:
-            self._state = self._run[0].after()
+        self._update_state()
         self.accumulator.keep_usage(self._machine.usage(self._state))
 
     def fail(self, error: LLMError) -> list[LLMEvent]:
@@ -287,6 +283,7 @@ class ResponseDecoder:
     def _read_frame(self, frame: Frame, events: list[LLMEvent]) -> None:
         """Add the events of *frame* to *events*."""
         if self._text is not None:
+            # Pings come between the frames of a text. No other frame is decoded twice.
             if frame[0] == "ping" and self._machine.decode(frame) is None:
                 return
             plain = self._text.read(frame)
@@ -294,7 +291,7 @@ class ResponseDecoder:
                 self._add_plain(plain, self._text, events)
                 self._last = frame
                 return
-            self._take_over(self._text)
+            self._take_over()
         try:
             event = self._machine.decode(frame)
             if event is None:
@@ -330,9 +327,17 @@ class ResponseDecoder:
         if self.ended:
             self._text = None
 
-    def _take_over(self, text: OneText) -> None:
-        """Let the state machine read on, from the state after the frames so far."""
-        self._text = None
+    def _update_state(self) -> None:
+        """Bring the state machine to the state after everything that was read."""
+        self._take_over()
+        if self._run is not None and self._run[0].after is not None:
+            self._state = self._run[0].after()
+
+    def _take_over(self) -> None:
+        """Let the state machine read on, from the state after the frames so far, if it does not."""
+        text, self._text = self._text, None
+        if text is None:
+            return
         self._state = self._machine.initial(self._request)
         self._step_through(text.opening)
         if text.reader is not None:
@@ -396,9 +401,7 @@ class ResponseDecoder:
             if plain is not None:
                 self._add_plain(plain, self._text, events)
                 return events
-            self._take_over(self._text)
-        if self._run is not None and self._run[0].after is not None:
-            self._state = self._run[0].after()
+        self._update_state()
         try:
             return self._completed(self._machine.halt(self._state))
         except _UNREPRESENTABLE as error:  # joined pieces can be nested too deeply

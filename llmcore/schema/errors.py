@@ -251,6 +251,12 @@ def install_extra(extra: str) -> str:
     return f"pip install 'llmcore-routes[{extra}]'"
 
 
+def unreadable_file(source: object, error: Exception) -> InvalidRequestError:
+    """Return the error for a file that *error* kept from being read, or for an impossible path."""
+    reason = getattr(error, "strerror", None) or error
+    return InvalidRequestError(f"cannot read {source}: {reason}", cause=error)
+
+
 def error_types() -> dict[str, type[LLMError]]:
     """Return all error classes by name, including `LLMError`."""
     types: dict[str, type[LLMError]] = {}

@@ -36,6 +36,7 @@ from llmcore.fronts.reading import (
     marked_at_end,
     message_of,
     read_field,
+    report_call_fields,
     report_unknown,
     required,
     text_message,
@@ -61,8 +62,6 @@ _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
 _MAY_BE_EXECUTED: Final = (ToolCallPart, ToolResultPart)
 _OF_CALLS: Final = ("caller", "toolset_name")
 """Fields of calls that only Anthropic reads; results have the second one too."""
-_DIRECT: Final = {"type": "direct"}
-"""The caller of a call that the model made itself."""
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
 _FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_EXTRAS})
@@ -166,7 +165,8 @@ class TurnReader:
 
     def _result(self, block: Block, path: str) -> ToolResultPart:
         self._content.check_fields(block, path)
-        self._report_own_fields(block, path, ("toolset_name",))
+        if not self._native:
+            report_call_fields(block, ("toolset_name",), self._diagnostics.at(path))
         call_id = required(block, "tool_use_id", str, f"{path}.")
         output, name = self._content.read_output(block, path), self._names.get(call_id)
         failed = read_field(block, "is_error", bool, f"{path}.") is True
@@ -244,7 +244,8 @@ class TurnReader:
 
     def _call(self, block: Block, path: str) -> ToolCallPart:
         self._content.check_fields(block, path)
-        self._report_own_fields(block, path, _OF_CALLS)
+        if not self._native:
+            report_call_fields(block, _OF_CALLS, self._diagnostics.at(path))
         call_id = required(block, "id", str, f"{path}.")
         name = required(block, "name", str, f"{path}.")
         self._names[call_id] = name
@@ -257,15 +258,6 @@ class TurnReader:
             else function_call(call_id, name, arguments)
         )
         return _marked(part, block)
-
-    def _report_own_fields(self, block: Block, path: str, names: Iterable[str]) -> None:
-        """Report what only Anthropic reads of a call, or of its result."""
-        if self._native:
-            return
-        for name in names:
-            if block.get(name) not in (None, _DIRECT):
-                why = f"the upstream's calls have no {name}"
-                self._diagnostics.at(f"{path}.{name}").unsupported(why)
 
     def _restored(
         self, origin: Origin | None, echoes: Iterable[Echo], path: str

@@ -15,7 +15,13 @@ from typing import Any, Final
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_responses.content import read_output
 from llmcore.fronts.policy import RegisteredTool
-from llmcore.fronts.reading import marked_at_end, parsed_call, report_unknown, text_result
+from llmcore.fronts.reading import (
+    marked_at_end,
+    parsed_call,
+    report_call_fields,
+    report_unknown,
+    text_result,
+)
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.openai_responses.call_inputs import input_text
@@ -255,19 +261,14 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
     """Report the fields of a call, or of its output, that the upstream does not get.
 
     Servers of the API (*native*) get all but those of built-in tools that are offered as functions.
-    Values equal to the default are not reported: the model itself made the call.
     """
-    for name in () if native else _OPENAI_CALL_FIELDS:
-        if item.get(name) not in (None, False, _DIRECT):
-            diagnostics.at(name).unsupported(f"the upstream's calls have no {name}")
+    if not native:
+        stated = (name for name in ("async", "caller") if item.get(name) is not False)
+        report_call_fields(item, stated, diagnostics)
     environment = item.get("environment")
     if environment and objects(object_or_empty(environment).get("skills")):
         why = "the upstream's calls have no skills: the tool describes them"
         diagnostics.at("environment.skills").unsupported(why)
-
-
-_OPENAI_CALL_FIELDS: Final = ("async", "caller")
-_DIRECT: Final = {"type": "direct"}
 
 
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:

@@ -413,7 +413,7 @@ def resume(metadata: ProviderMetadata) -> ResumeRequest:
     """Return the request that resumes at the cursor in *metadata*.
 
     Without a sequence number, the stream is sent from its start. Raises InvalidRequestError if
-    there is no cursor.
+    *metadata* has none.
     """
     place = object_or_empty(object_or_empty(metadata.get(METADATA_KEY)).get("resume"))
     response_id = str_or_none(place.get("response_id"))
