@@ -77,7 +77,10 @@ class _Upstream(asyncio.Protocol):
 
 
 class LoadConnection(asyncio.Protocol):
-    """One connection of a client, which sends bytes and awaits the whole response."""
+    """One connection of a client, which sends bytes and awaits the whole response.
+
+    `first_at` is when the first event of a stream came, or the end of a response that has none.
+    """
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
@@ -87,14 +90,15 @@ class LoadConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Collect the response, and return it once its end is there."""
-        if not self._parts:
-            self.first_at = asyncio.get_running_loop().time()
+        if self._first_at is None and b"data:" in data:
+            self._first_at = asyncio.get_running_loop().time()
         self._parts.append(data)
         self._size += len(data)
         if self._end is None:
             self._find_end()
         ended = self._size >= self._end if self._end else self._tail().endswith(_LAST_CHUNK)
         if ended and self._done is not None and not self._done.done():
+            self.first_at = self._first_at or asyncio.get_running_loop().time()
             self._done.set_result(b"".join(self._parts))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -107,6 +111,7 @@ class LoadConnection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._size = 0
         self._end: int | None = None
+        self._first_at: float | None = None
         self._done = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return await self._done
