@@ -125,6 +125,22 @@ FRONTS: dict[str, dict[str, Any]] = {
 }
 
 RELAYED = "/v1/chat/completions relayed"
+SHORT = {
+    "chat": 10_900,
+    "responses": 17_300,
+    "messages": 15_700,
+    "gemini": 14_600,
+    "converse": 16_400,
+}
+"""How many instructions a stream of one token may cost the client, its request included."""
+SHORT_OF_GATEWAY = {
+    "/v1/chat/completions": 43_000,
+    "/v1/responses": 52_200,
+    "/v1/messages": 42_900,
+    "/v1beta/models/m-1:streamGenerateContent?alt=sse": 45_900,
+    RELAYED: 39_000,
+}
+"""How many it may cost the gateway, with what the test's own client and server cost."""
 IN_BURST, ALONE = True, False
 MOST = 1.02
 """The cost of a late token, as a multiple of an early one."""
@@ -194,6 +210,50 @@ def test_token_costs_the_client_the_same_few_instructions_at_any_place(
     assert read(model, chunks(50)).count("word") == 50
     assert late < MOST * early
     assert late < NEWER * (budget + (0 if in_burst else ARRIVAL))
+
+
+def of_one_response(run: Callable[[int], object]) -> float:
+    """Return the instructions of one more response over what is in use already."""
+    run(3)
+    return (opcodes(partial(run, 30)) - opcodes(partial(run, 10))) / 20
+
+
+@pytest.mark.parametrize("answer", SHORT)
+def test_short_response_costs_the_client_few_instructions(answer: str) -> None:
+    """What a request, a stream and its first token cost together; for most calls, that is all."""
+    model, chunks, _ = ANSWERS[answer]
+    arrived = arrivals(chunks(1), in_burst=True)
+
+    def run(count: int) -> None:
+        async def respond() -> None:
+            async with Client(transport=scripted(*[arrived] * count)) as client:
+                for _ in range(count):
+                    async with client.stream(request(model=model, prompt="hi")) as stream:
+                        async for _ in stream:
+                            pass
+                        (await stream.result()).unwrap()
+
+        asyncio.run(respond())
+
+    assert of_one_response(run) < NEWER * SHORT[answer]
+
+
+@pytest.mark.parametrize("path", SHORT_OF_GATEWAY)
+def test_short_response_costs_the_gateway_few_instructions(path: str) -> None:
+    arrived = arrivals(chat(1), in_burst=True)
+    settings = settings_for("http://h", check_stream=False, relay=path == RELAYED)
+    url = path.removesuffix(" relayed")
+    body = {"model": "m-1", "stream": True, **FRONTS[url]}
+
+    def run(count: int) -> None:
+        async def respond() -> None:
+            async with asked(settings, scripted(*[arrived] * count)) as client:
+                for _ in range(count):
+                    assert (await client.post(url, json=body)).status_code == 200
+
+        asyncio.run(respond())
+
+    assert of_one_response(run) < NEWER * SHORT_OF_GATEWAY[path]
 
 
 class _Left:
