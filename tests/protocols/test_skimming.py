@@ -348,7 +348,7 @@ def _check_text(package: str, document: object) -> None:
     """Assert that a response has the same events where the reader of plain texts is left out."""
     events, response = _read(package, document)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"llmcore.protocols.{package}.stream.only_text", lambda *_: None)
+        patch.setattr(f"llmcore.protocols.{package}.finish.only_text", lambda *_: None)
         expected, made = _read(package, document)
     assert list(map(repr, events)) == list(map(repr, expected))
     assert events[-1] == expected[-1] or isinstance(events[-1], ErrorEvent)
@@ -357,14 +357,14 @@ def _check_text(package: str, document: object) -> None:
 
 def _texts_read(package: str, document: object, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Return whether a response is read without the state machine."""
-    stream = importlib.import_module(f"llmcore.protocols.{package}.stream")
-    original, found = stream.only_text, []
+    finish = importlib.import_module(f"llmcore.protocols.{package}.finish")
+    original, found = finish.only_text, []
 
     def only_text(*given: Any) -> object:
         found.append(original(*given))
         return found[-1]
 
-    monkeypatch.setattr(stream, "only_text", only_text)
+    monkeypatch.setattr(finish, "only_text", only_text)
     _read(package, document)
     return found[-1] is not None
 

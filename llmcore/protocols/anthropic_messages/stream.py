@@ -27,33 +27,7 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
-from llmcore.protocols.anthropic_messages.calls import (
-    end_result,
-    end_tool,
-    on_call_start,
-    on_input,
-    on_result_start,
-)
-from llmcore.protocols.anthropic_messages.content import (
-    end_opaque,
-    end_text,
-    end_thinking,
-    keep_delta,
-    on_citation,
-    on_opaque_start,
-    on_signature,
-    on_text_start,
-    on_thinking_start,
-)
-from llmcore.protocols.anthropic_messages.finish import (
-    NOT_OF_EVENT,
-    NOT_OF_MESSAGE,
-    closing_events,
-    map_usage,
-    on_message_delta,
-    only_text,
-    with_facts,
-)
+from llmcore.protocols.anthropic_messages import calls, content, finish
 from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
 from llmcore.protocols.anthropic_messages.names import (
     FALLBACK,
@@ -187,8 +161,8 @@ def _on_message_start(state: MessagesState, event: Event, events: Events) -> Mes
             events.append(_fault("a second message began in the stream", event))
         return state
     state = _begin(state, message, events)
-    content = message.get("content")
-    for index, block in enumerate(content if isinstance(content, list) else ()):
+    blocks = message.get("content")
+    for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
         if isinstance(block, dict):
             state = _open(_without_whole(state, events), index, block, events)
     return _without_whole(state, events)
@@ -211,14 +185,14 @@ def _begin(state: MessagesState, message: Event, events: Events) -> MessagesStat
             model=str_or_none(message.get("model")) or context.model,
             id=response_id,
             protocol=PROTOCOL_ID,
-            usage=map_usage(usage) if usage else None,
+            usage=finish.map_usage(usage) if usage else None,
         )
     )
     events += (*to_list(state.early), StepStart())
     reason = str_or_none(message.get("stop_reason"))
     info = replace(state.info, response_id=response_id, reason=reason)
     state = replace(state, started=True, early=None, info=info)
-    return with_facts(state, message, NOT_OF_MESSAGE, usage)
+    return finish.with_facts(state, message, finish.NOT_OF_MESSAGE, usage)
 
 
 def _on_block_start(state: MessagesState, event: Event, events: Events) -> MessagesState:
@@ -237,17 +211,17 @@ def _open(state: MessagesState, index: object, block: Event, events: Events) -> 
     """Open *block*, which may be complete already."""
     kind = block.get("type")
     if not isinstance(kind, str):
-        return on_opaque_start(state, index, block, events)
+        return content.on_opaque_start(state, index, block, events)
     if kind.endswith(RESULT_SUFFIX) and str_or_none(block.get("tool_use_id")):
-        return on_result_start(state, index, block, events)
-    return _STARTS.get(kind, on_opaque_start)(state, index, block, events)
+        return calls.on_result_start(state, index, block, events)
+    return _STARTS.get(kind, content.on_opaque_start)(state, index, block, events)
 
 
 _STARTS: Final[dict[str, Callable[[MessagesState, object, Event, Events], MessagesState]]] = {
-    "text": on_text_start,
-    "thinking": on_thinking_start,
-    "redacted_thinking": on_thinking_start,
-    **dict.fromkeys(TOOL_CALL_TYPES, on_call_start),
+    "text": content.on_text_start,
+    "thinking": content.on_thinking_start,
+    "redacted_thinking": content.on_thinking_start,
+    **dict.fromkeys(TOOL_CALL_TYPES, calls.on_call_start),
 }
 
 
@@ -272,7 +246,7 @@ def _on_block_delta(state: MessagesState, event: Event, events: Events) -> Messa
         if isinstance(text, str) and text:
             events.append(block.emits(block.segment, text))
         return state
-    after = _DELTAS.get(kind, keep_delta)(block, delta, events)
+    after = _DELTAS.get(kind, content.keep_delta)(block, delta, events)
     return state if after is block else replace_block(state, index, after)
 
 
@@ -284,9 +258,9 @@ What comes after the stop of such a block is another one.
 Source: https://github.com/BerriAI/litellm/pull/30115.
 """
 _DELTAS: Final[dict[str, Callable[[Block, Event, Events], Block]]] = {
-    "input_json_delta": on_input,
-    "signature_delta": on_signature,
-    "citations_delta": on_citation,
+    "input_json_delta": calls.on_input,
+    "signature_delta": content.on_signature,
+    "citations_delta": content.on_citation,
 }
 
 
@@ -299,18 +273,18 @@ def _close(state: MessagesState, index: object, events: Events) -> MessagesState
     """Close the block at *index*; emits its end."""
     state, block = close_block(state, index)
     if block.kind == "result":
-        return end_result(state, block, events)
+        return calls.end_result(state, block, events)
     _ENDS[block.kind](block, events)
     return state
 
 
 _ENDS: Final[dict[str, Callable[[Block, Events], None]]] = {
-    "text": end_text,
-    "reasoning": end_thinking,
-    "tool": end_tool,
-    "freeform": end_tool,
+    "text": content.end_text,
+    "reasoning": content.end_thinking,
+    "tool": calls.end_tool,
+    "freeform": calls.end_tool,
     "format": end_format_call,
-    "opaque": end_opaque,
+    "opaque": content.end_opaque,
 }
 
 
@@ -321,7 +295,7 @@ def _index(event: Event, default: int | None) -> object:
 
 
 def _on_message_stop(state: MessagesState, event: Event, _events: Events) -> MessagesState:
-    return replace(with_facts(state, event, NOT_OF_EVENT, {}), stopped=True)
+    return replace(finish.with_facts(state, event, finish.NOT_OF_EVENT, {}), stopped=True)
 
 
 _HANDLERS: Final[dict[str, Callable[[MessagesState, Event, Events], MessagesState]]] = {
@@ -329,7 +303,7 @@ _HANDLERS: Final[dict[str, Callable[[MessagesState, Event, Events], MessagesStat
     "content_block_start": _on_block_start,
     "content_block_stop": _on_block_stop,
     "message_start": _on_message_start,
-    "message_delta": on_message_delta,
+    "message_delta": finish.on_message_delta,
     "message_stop": _on_message_stop,
 }
 
@@ -349,7 +323,7 @@ def halt(state: MessagesState) -> Sequence[LLMEvent]:
     events: Events = []
     for index in list(state.open):
         state = _close(state, index, events)
-    return (*events, *closing_events(state))
+    return (*events, *finish.closing_events(state))
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -361,7 +335,7 @@ def whole(
     """Return the events of a message."""
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
-    text = only_text(document, request)
+    text = finish.only_text(document, request)
     if text is not None:
         return text
     start = initial(request, rules_of=rules_of)
@@ -371,16 +345,14 @@ def whole(
         return (empty_response("holds no content", document),)
     events: Events = []
     state = _begin(replace(start, info=replace(start.info, raw=document)), document, events)
-    for index, block in enumerate(_blocks(document["content"])):
+    given = document["content"]
+    # other servers may write the text alone, as in requests
+    blocks = [{"type": "text", "text": given}] if isinstance(given, str) else objects(given)
+    for index, block in enumerate(blocks):
         state = _close(_open(state, index, block, events), index, events)
     if str_or_none(document.get("stop_reason")) is None and not has_content(events):
         return (empty_response("has neither content nor a stop_reason", document),)
     return (*events, *halt(replace(state, counted=True, stopped=True)))
-
-
-def _blocks(content: JsonValue) -> list[Event]:
-    """Return the blocks of a message; other servers may write its text alone, as in requests."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
 # -- the per-token path -------------------------------------------------------------------

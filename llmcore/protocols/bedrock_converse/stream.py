@@ -22,27 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
-from llmcore.protocols.bedrock_converse.calls import (
-    on_call_start,
-    on_input,
-    on_result,
-    on_result_start,
-)
-from llmcore.protocols.bedrock_converse.content import (
-    close,
-    on_citation,
-    on_cited_text,
-    on_image,
-    on_media_start,
-    on_reasoning,
-    on_text,
-)
-from llmcore.protocols.bedrock_converse.finish import (
-    closing_events,
-    only_text,
-    with_facts,
-    with_usage,
-)
+from llmcore.protocols.bedrock_converse import calls, content, finish
 from llmcore.protocols.bedrock_converse.models import is_claude, plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, keep_delta
@@ -160,7 +140,7 @@ def _open(
     servers may write all members, most of them null; beside a known one, another is passed on.
     """
     if index in state.open:  # a server that does not end its blocks
-        state = close(state, index, events)
+        state = content.close(state, index, events)
     given = {name: value for name, value in block.items() if value is not None}
     others: NativeObject = {}
     for name, value in given.items():
@@ -168,7 +148,7 @@ def _open(
             state = _DELTAS[name](state, index, {name: value}, events)
         elif name in _STARTS and isinstance(value, dict):
             if index in state.open:
-                state = close(state, index, events)
+                state = content.close(state, index, events)
             state = _STARTS[name](state, index, name, value, events)
         else:
             others[name] = value
@@ -182,14 +162,14 @@ def _open(
 _STARTS: Final[
     Mapping[str, Callable[[ConverseState, object, str, NativeObject, Events], ConverseState]]
 ] = {
-    "toolUse": on_call_start,
-    "toolResult": on_result_start,
-    "image": on_media_start,
-    "audio": on_media_start,
-    "reasoningContent": lambda state, index, name, block, events: on_reasoning(
+    "toolUse": calls.on_call_start,
+    "toolResult": calls.on_result_start,
+    "image": content.on_media_start,
+    "audio": content.on_media_start,
+    "reasoningContent": lambda state, index, name, block, events: content.on_reasoning(
         state, index, {name: block}, events
     ),
-    "citationsContent": on_cited_text,
+    "citationsContent": content.on_cited_text,
 }
 
 
@@ -204,18 +184,18 @@ def _on_block_delta(state: ConverseState, data: NativeObject, events: Events) ->
 _DELTAS: Final[
     Mapping[str, Callable[[ConverseState, object, NativeObject, Events], ConverseState]]
 ] = {
-    "text": on_text,
-    "toolUse": on_input,
-    "reasoningContent": on_reasoning,
-    "citation": on_citation,
-    "toolResult": on_result,
-    "image": on_image,
+    "text": content.on_text,
+    "toolUse": calls.on_input,
+    "reasoningContent": content.on_reasoning,
+    "citation": content.on_citation,
+    "toolResult": calls.on_result,
+    "image": content.on_image,
 }
 
 
 def _on_block_stop(state: ConverseState, data: NativeObject, events: Events) -> ConverseState:
     index = _index(data)
-    return close(state, index, events) if index in state.open else state
+    return content.close(state, index, events) if index in state.open else state
 
 
 def _index(data: NativeObject) -> object:
@@ -226,16 +206,16 @@ def _index(data: NativeObject) -> object:
 
 def _on_message_stop(state: ConverseState, data: NativeObject, _events: Events) -> ConverseState:
     info = replace(state.info, reason=str_or_none(data.get("stopReason")), stopped=True)
-    return with_facts(replace(state, info=info), data)
+    return finish.with_facts(replace(state, info=info), data)
 
 
 _HANDLERS: Final[dict[str, Callable[[ConverseState, NativeObject, Events], ConverseState]]] = {
     "contentBlockDelta": _on_block_delta,
     "contentBlockStart": _on_block_start,
     "contentBlockStop": _on_block_stop,
-    "messageStart": lambda state, data, _events: with_facts(state, data),
+    "messageStart": lambda state, data, _events: finish.with_facts(state, data),
     "messageStop": _on_message_stop,
-    "metadata": lambda state, data, _events: with_usage(state, data),
+    "metadata": lambda state, data, _events: finish.with_usage(state, data),
 }
 
 
@@ -248,8 +228,8 @@ def halt(state: ConverseState) -> Sequence[LLMEvent]:
         return (truncated("messageStop"),)
     events: Events = []
     for index in list(state.open):
-        state = close(state, index, events)
-    return (*events, *closing_events(state))
+        state = content.close(state, index, events)
+    return (*events, *finish.closing_events(state))
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -259,7 +239,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `ConverseResponse`."""
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
-    text = only_text(document, request)
+    text = finish.only_text(document, request)
     if text is not None:
         return text
     state = initial(request)
@@ -274,8 +254,8 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     for index, block in enumerate(objects(message.get("content"))):
         state = _open(state, index, block, events)
         if index in state.open:
-            state = close(state, index, events)
-    state = with_usage(state, document)
+            state = content.close(state, index, events)
+    state = finish.with_usage(state, document)
     info = replace(state.info, reason=str_or_none(document.get("stopReason")), stopped=True)
     if info.reason is None and not has_content(events):
         return (empty_response("has neither content nor a stopReason", document),)

@@ -20,32 +20,7 @@ from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import has_error_fields
-from llmcore.protocols.gemini.calls import (
-    end_call,
-    on_code,
-    on_code_result,
-    on_function_call,
-    on_tool_call,
-    on_tool_response,
-)
-from llmcore.protocols.gemini.content import (
-    cite,
-    on_file_uri,
-    on_grounding,
-    on_media,
-    on_text,
-    on_unknown,
-    read_logprobs,
-)
-from llmcore.protocols.gemini.finish import (
-    final_usage,
-    latest,
-    map_reason,
-    on_candidate_fields,
-    on_response_fields,
-    on_start,
-    only_text,
-)
+from llmcore.protocols.gemini import calls, content, finish
 from llmcore.protocols.gemini.state import (
     GeminiInfo,
     GeminiState,
@@ -138,13 +113,13 @@ def step(state: GeminiState, event: Event) -> Step:
 
 
 def _on_chunk(state: GeminiState, chunk: NativeObject, events: Events) -> GeminiState:
-    state = on_start(state, chunk, events)
+    state = finish.on_start(state, chunk, events)
     for candidate in objects(chunk.get("candidates")):
         if candidate.get("index") in (0, None):
             state = _on_candidate(state, candidate, events)
         else:
             events.append(ProviderEvent(state.info.context.provider, {"candidate": candidate}))
-    return on_response_fields(state, chunk)
+    return finish.on_response_fields(state, chunk)
 
 
 def _is_error(chunk: NativeObject) -> bool:
@@ -157,19 +132,19 @@ def _is_error(chunk: NativeObject) -> bool:
 
 
 def _on_candidate(state: GeminiState, candidate: NativeObject, events: Events) -> GeminiState:
-    logprobs = read_logprobs(candidate)
+    logprobs = content.read_logprobs(candidate)
     parts = objects(object_or_empty(candidate.get("content")).get("parts"))
     for index, part in enumerate(parts):
         text, other = _text_and_other(part)
         if text is not None:
-            state = on_text(state, text, logprobs, events, may_continue=index == 0)
+            state = content.on_text(state, text, logprobs, events, may_continue=index == 0)
             if text.get("text") and not text.get("thought"):
                 logprobs = ()  # the first text has those of all tokens
         if other:
             state = _on_part(state, other, events)
-    state = on_grounding(state, candidate, events)
+    state = content.on_grounding(state, candidate, events)
     unused = {"logprobsResult": candidate["logprobsResult"]} if logprobs else {}
-    return on_candidate_fields(state, candidate, unused)
+    return finish.on_candidate_fields(state, candidate, unused)
 
 
 def _text_and_other(part: NativeObject) -> tuple[NativeObject | None, NativeObject]:
@@ -198,17 +173,17 @@ def _on_part(state: GeminiState, part: NativeObject, events: Events) -> GeminiSt
     for name, handler in _KINDS.items():
         if part.get(name) is not None:
             return handler(state, part, events)
-    return on_unknown(state, part, events)
+    return content.on_unknown(state, part, events)
 
 
 _KINDS: Final[dict[str, Handler]] = {
-    "functionCall": on_function_call,
-    "executableCode": on_code,
-    "codeExecutionResult": on_code_result,
-    "toolCall": on_tool_call,
-    "toolResponse": on_tool_response,
-    "inlineData": on_media,
-    "fileData": on_file_uri,
+    "functionCall": calls.on_function_call,
+    "executableCode": calls.on_code,
+    "codeExecutionResult": calls.on_code_result,
+    "toolCall": calls.on_tool_call,
+    "toolResponse": calls.on_tool_response,
+    "inlineData": content.on_media,
+    "fileData": content.on_file_uri,
 }
 """The kinds of parts besides text. Any other kind has no neutral form."""
 _OF_DATA: Final = frozenset(_KINDS) | {"functionResponse"}
@@ -226,14 +201,14 @@ def halt(state: GeminiState) -> Sequence[LLMEvent]:
     events: Events = []
     # Vertex AI may leave out the last piece of a call: https://github.com/vercel/ai/issues/14358
     whole = state.info.reason == "STOP"
-    state = end_call(close_segment(state, events), events, cut=not whole)
+    state = calls.end_call(close_segment(state, events), events, cut=not whole)
     info = state.info
     texts = to_list(info.texts)
-    citations = cite(texts, to_list(info.groundings), to_list(info.quotations))
+    citations = content.cite(texts, to_list(info.groundings), to_list(info.quotations))
     for text, cited in zip(texts, citations, strict=True):
         events.append(TextEnd(text.id, citations=cited, provider_metadata=metadata_of(text.native)))
-    reason = map_reason(info.reason, info.blocked, called=info.calls > 0)
-    usage = final_usage(state)
+    reason = finish.map_reason(info.reason, info.blocked, called=info.calls > 0)
+    usage = finish.final_usage(state)
     empty = reason.reason == "stop" and not info.segments and not info.ids
     diagnostics = (_EMPTY_RESPONSE,) if empty else ()
     return (
@@ -255,7 +230,7 @@ _EMPTY_RESPONSE: Final = Diagnostic(
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `GenerateContentResponse`, or of a list of its pieces."""
-    text = only_text(document, request) if isinstance(document, dict) else None
+    text = finish.only_text(document, request) if isinstance(document, dict) else None
     if text is not None:
         return text
     chunks = objects(document) if isinstance(document, list) else [document]
@@ -353,7 +328,7 @@ def _text_run(state: GeminiState, kind: type[TextDelta | ReasoningDelta]) -> Fas
             if chunk.usage_metadata is not None:
                 usages.append(chunk.usage_metadata)
             texts.append(text)
-        usage = latest(usage, usages)
+        usage = finish.latest(usage, usages)
         all_texts.extend(texts)
         return texts
 
@@ -389,7 +364,7 @@ def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
                 usages.append(chunk.usage_metadata)
             arguments.extend(call.partial_args)
             count += 1
-        usage = latest(usage, usages)
+        usage = finish.latest(usage, usages)
         return [""] * count
 
     def after() -> GeminiState:

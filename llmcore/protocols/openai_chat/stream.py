@@ -22,52 +22,7 @@ from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import foreign_document
-from llmcore.protocols.openai_chat.calls import (
-    begin_named,
-    end_calls,
-    forced_call,
-    on_tool_calls,
-    on_whole_calls,
-)
-from llmcore.protocols.openai_chat.content import (
-    delta_of,
-    emit_extra,
-    flush_partial_tag,
-    held_back,
-    is_copy,
-    is_rest,
-    number_of,
-    on_content,
-    on_extra,
-    on_reasoning,
-    on_refusal,
-    on_token_fields,
-    with_token_logprobs,
-)
-from llmcore.protocols.openai_chat.executed import (
-    announce_pages,
-    audio_is_complete,
-    end_several,
-    flush_audio,
-    is_of_several,
-    on_annotations,
-    on_executed_tools,
-    on_media,
-    on_pages,
-    on_several,
-)
-from llmcore.protocols.openai_chat.finish import (
-    context_of,
-    final_usage,
-    is_error,
-    map_reason,
-    on_error,
-    on_info,
-    on_start,
-    only_text,
-    reason_of,
-    unwrapped,
-)
+from llmcore.protocols.openai_chat import calls, content, executed, finish
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     API_NAME,
@@ -122,7 +77,7 @@ def decode(frame: Frame) -> NativeObject | None:
         return _error_frame(data)
     chunk = _single(json.loads(data))
     if isinstance(chunk, dict):
-        return unwrapped(chunk)
+        return finish.unwrapped(chunk)
     return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
 
 
@@ -162,7 +117,7 @@ Handler: TypeAlias = Callable[[ChatState, NativeObject, NativeObject, Events], C
 
 def initial(request: LLMRequest, dialect: ChatDialect) -> ChatState:
     """Return the state before the first chunk."""
-    return ChatState(context=context_of(request, dialect))
+    return ChatState(context=finish.context_of(request, dialect))
 
 
 # -- stepping -----------------------------------------------------------------------------
@@ -176,42 +131,44 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         foreign = foreign_document(chunk, API_NAME)
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
-    if is_error(chunk):
-        return on_error(state, chunk, ()), (server_error(state.context, chunk),)
+    if finish.is_error(chunk):
+        return finish.on_error(state, chunk, ()), (server_error(state.context, chunk),)
     events: Events = []
-    state = on_start(state, chunk, events)
+    state = finish.on_start(state, chunk, events)
     choices = objects(chunk.get("choices"))
     if state.choice is None and choices:
-        state = replace(state, choice=min(map(number_of, choices)))
+        state = replace(state, choice=min(map(content.number_of, choices)))
     only = len(choices) == 1 and not state.context.several_choices
     for choice in choices:
         if choice.get("error"):
-            return on_error(state, chunk, choices), (*events, server_error(state.context, choice))
-        if only or number_of(choice) == state.choice or is_rest(state, choice, choices[0]):
+            events.append(server_error(state.context, choice))
+            return finish.on_error(state, chunk, choices), events
+        is_same = only or content.number_of(choice) == state.choice
+        if is_same or content.is_rest(state, choice, choices[0]):
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
-    state = announce_pages(state, chunk, PAGES_BESIDE_CHOICES, events)
+    state = executed.announce_pages(state, chunk, PAGES_BESIDE_CHOICES, events)
     if "x_groq" in chunk and (stopped := object_or_empty(chunk["x_groq"]).get("error")):
         # Groq's reason why it ends the stream early
         events.append(server_error(state.context, {"error": stopped}))
-    return on_info(state, chunk, choices), until_error(events)
+    return finish.on_info(state, chunk, choices), until_error(events)
 
 
 def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatState:
     message = choice.get("message")
-    delta = delta_of(choice)
+    delta = content.delta_of(choice)
     if choice.get("logprobs") is not None:
-        choice = with_token_logprobs(choice)
-    on_token_fields(state, choice, events)
+        choice = content.with_token_logprobs(choice)
+    content.on_token_fields(state, choice, events)
     if delta or not isinstance(message, dict):
         state = _on_delta(state, delta, choice, events)
-    if isinstance(message, dict) and not is_copy(message, delta):
+    if isinstance(message, dict) and not content.is_copy(message, delta):
         rest = {**choice, "logprobs": None} if delta else choice  # which the delta has brought
         state = _on_message(state, message, rest, events)
     for number, message in enumerate(objects(choice.get("messages"))):
         state = _on_delta(state, {**message, "index": number}, {}, events)
-    reason = reason_of(choice)
+    reason = finish.reason_of(choice)
     if reason is not None and reason != state.info.reason:
         state = replace(state, fast_field="", info=replace(state.info, reason=reason))
     return state
@@ -220,14 +177,14 @@ def _on_choice(state: ChatState, choice: NativeObject, events: Events) -> ChatSt
 def _on_delta(
     state: ChatState, delta: NativeObject, choice: NativeObject, events: Events
 ) -> ChatState:
-    if is_of_several(delta):
-        state, delta = on_several(state, delta, events)
+    if executed.is_of_several(delta):
+        state, delta = executed.on_several(state, delta, events)
     logprobs = object_or_empty(choice.get("logprobs"))
     given = {name for name, value in delta.items() if value and name != "role"}
     if logprobs:
         given.update(name for name in ("content", "refusal") if logprobs.get(name))
     if state.calls.pending and given.isdisjoint(("tool_calls", "function_call")):
-        state = begin_named(state, events)
+        state = calls.begin_named(state, events)
     if not given:  # as in the first delta, and in the last one
         return state
     for number in sorted({_NUMBERS[name] for name in given if name in _NUMBERS}):
@@ -254,19 +211,19 @@ def _on_message(
     text = message.get("content") if "content" in repeated and state.texts == 1 else None
     if isinstance(text, str) and state.mode == "text" and not state.context.think_tag:
         state = replace(state, text=text, fast_field="")
-    return on_whole_calls(state, message, events)
+    return calls.on_whole_calls(state, message, events)
 
 
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
-    (frozenset({*REASONING_FIELDS, *BLOCK_FIELDS, "signature"}), on_reasoning),
-    (frozenset({"content"}), on_content),
-    (frozenset({"refusal"}), on_refusal),
-    (frozenset({"audio", "images"}), on_media),
-    (frozenset({"annotations"}), on_annotations),
-    (frozenset(PAGES_IN_MESSAGES), on_pages),
-    (frozenset({"tool_calls", "function_call"}), on_tool_calls),
-    (frozenset({"executed_tools"}), on_executed_tools),
-    (frozenset({"encrypted_content", "extra_content", "reasoning_opaque"}), on_extra),
+    (frozenset({*REASONING_FIELDS, *BLOCK_FIELDS, "signature"}), content.on_reasoning),
+    (frozenset({"content"}), content.on_content),
+    (frozenset({"refusal"}), content.on_refusal),
+    (frozenset({"audio", "images"}), executed.on_media),
+    (frozenset({"annotations"}), executed.on_annotations),
+    (frozenset(PAGES_IN_MESSAGES), executed.on_pages),
+    (frozenset({"tool_calls", "function_call"}), calls.on_tool_calls),
+    (frozenset({"executed_tools"}), executed.on_executed_tools),
+    (frozenset({"encrypted_content", "extra_content", "reasoning_opaque"}), content.on_extra),
 )
 """Which handler reads which fields of a delta, in this order. Others have no neutral form."""
 _NUMBERS: Final = {name: at for at, (names, _) in enumerate(_HANDLERS) for name in names}
@@ -284,26 +241,29 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     """
     info = state.info
     if info.reason is None:
-        if audio_is_complete(state):
+        if executed.audio_is_complete(state):
             state = replace(state, info=replace(info, reason="stop"))
         elif not (info.done and info.final_usage_seen):
-            return (*held_back(state), truncated("finish_reason"))
+            return (*content.held_back(state), truncated("finish_reason"))
     events: Events = []
-    state = begin_named(end_several(state, events), events)
+    state = calls.begin_named(executed.end_several(state, events), events)
     if state.calls.pending:
         return (ErrorEvent(StreamError("a tool call has no name", raw=state.calls.pending[0].id)),)
-    state = close_last_segment(flush_partial_tag(state, events), events)
+    state = close_last_segment(content.flush_partial_tag(state, events), events)
     diagnostics: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
-        state = forced_call(state, events)
+        state = calls.forced_call(state, events)
         diagnostics = () if state.calls.calls else (NO_CALL,)
     if state.calls.calls:
-        diagnostics += end_calls(state.calls, events)
-    flush_audio(state, events)
-    emit_extra(state, events)
-    reason = map_reason(state.info.reason or "", called=bool(state.calls.calls))
+        diagnostics += calls.end_calls(state.calls, events)
+    executed.flush_audio(state, events)
+    content.emit_extra(state, events)
+    reason = finish.map_reason(state.info.reason or "", called=bool(state.calls.calls))
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    return (*events, *finish_events(reason, final_usage(state), metadata, info.raw, diagnostics))
+    return (
+        *events,
+        *finish_events(reason, finish.final_usage(state), metadata, info.raw, diagnostics),
+    )
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -314,12 +274,12 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     document = _single(document)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
-    text = only_text(document, request, dialect)
+    text = finish.only_text(document, request, dialect)
     if text is not None:
         return text
     start = initial(request, dialect)
     start = replace(start, info=replace(start.info, raw=document))
-    document = unwrapped(document)
+    document = finish.unwrapped(document)
     if not objects(document.get("choices")):
         return (_error_without_choices(start, document),)
     state, events = step(start, document)
@@ -336,7 +296,7 @@ def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEve
     foreign = None if document.get("error") else foreign_document(document, API_NAME)
     if foreign is not None:
         return ErrorEvent(foreign)
-    if is_error(document):
+    if finish.is_error(document):
         return server_error(state.context, document)
     return empty_response("has no choices", document)
 

@@ -24,50 +24,7 @@ from msgspec.structs import replace
 
 from llmcore.protocols.failures.error_body import foreign_document, has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.openai_responses.calls import (
-    begin_call,
-    is_client_run,
-    on_command_added,
-    on_input_delta,
-    on_input_done,
-    on_plain_delta,
-    on_plain_done,
-    on_shell_output,
-    settle_call,
-    settle_hosted,
-    settle_output,
-    settle_unknown,
-    with_listed,
-)
-from llmcore.protocols.openai_responses.content import (
-    begin_content,
-    on_annotation,
-    on_audio,
-    on_delta,
-    on_part_added,
-    on_part_done,
-    on_text_done,
-    settle_message,
-    settle_reasoning,
-)
-from llmcore.protocols.openai_responses.finish import (
-    FAILED,
-    fail,
-    fail_response,
-    finish,
-    note_difference,
-    on_notification,
-    on_response,
-    on_start,
-    only_text,
-)
-from llmcore.protocols.openai_responses.matching import (
-    begin_item,
-    match_added,
-    match_done,
-    match_final,
-    repeats_items,
-)
+from llmcore.protocols.openai_responses import calls, content, finish, matching
 from llmcore.protocols.openai_responses.names import (
     API_NAME,
     CALL_TYPES,
@@ -175,16 +132,16 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
     bare = type_ is None and _is_error(event)
     if type_ in _ERRORS or event.get("object") == "error" or bare:
         error = error_from_body(provider=state.context.provider, body=event)
-        return fail(state, error, events), events
+        return finish.fail(state, error, events), events
     handler = _HANDLERS.get(type_) if isinstance(type_, str) else None
     if handler is None and not state.info.started and not is_own(event):
         foreign = foreign_document(event, API_NAME)
         if foreign is not None:
-            return fail(state, foreign, events), events
+            return finish.fail(state, foreign, events), events
     if handler is not None:
-        state = handler(on_start(state, event, events), event, events)
+        state = handler(finish.on_start(state, event, events), event, events)
     elif type_ not in _IGNORED:
-        state = on_notification(state, event, events)
+        state = finish.on_notification(state, event, events)
     return state, until_error(events)
 
 
@@ -203,10 +160,10 @@ def _is_error(event: NativeObject) -> bool:
 def _on_begun(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     """Emit the start of the stream, and the items that the response has already."""
     response = object_or_empty(event.get("response"))
-    state = on_response(state, response, events)
+    state = finish.on_response(state, response, events)
     for number, native in enumerate(objects(response.get("output"))):
         if str_or_none(native.get("type")) is not None:
-            item = match_done(state, native, number)
+            item = matching.match_done(state, native, number)
             state = _begin_or_extend(state, item, native, number, events)
     return state
 
@@ -215,7 +172,7 @@ def _on_item_added(state: ResponsesState, event: NativeObject, events: Events) -
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
-    item = match_added(state, native, number)
+    item = matching.match_added(state, native, number)
     if item is not None and item.done:
         return with_item(state, replace(item, repeated=True))
     return _begin_or_extend(state, item, native, number, events)
@@ -230,7 +187,7 @@ def _begin_or_extend(
 ) -> ResponsesState:
     """Begin an item, or add to one that is known, and emit the content that it has already."""
     if item is None:
-        state, item = begin_item(state, native, number)
+        state, item = matching.begin_item(state, native, number)
     elif item.done:
         return state
     else:
@@ -238,15 +195,16 @@ def _begin_or_extend(
         state = with_item(state, item)
     if item.type in ("message", "reasoning"):
         has_content = native.get("content") or native.get("summary")
-        return begin_content(state, item, events) if has_content else state
-    return begin_call(state, item, events) if item.type in CALL_TYPES else state
+        return content.begin_content(state, item, events) if has_content else state
+    return calls.begin_call(state, item, events) if item.type in CALL_TYPES else state
 
 
 def _on_item_done(state: ResponsesState, event: NativeObject, events: Events) -> ResponsesState:
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
-    return _end_with_whole(state, match_done(state, native, number), native, number, events)
+    item = matching.match_done(state, native, number)
+    return _end_with_whole(state, item, native, number, events)
 
 
 def _end_with_whole(
@@ -258,28 +216,28 @@ def _end_with_whole(
 ) -> ResponsesState:
     """End an item with its whole form, unless it has ended."""
     if item is None:
-        state, item = begin_item(state, native, number)
+        state, item = matching.begin_item(state, native, number)
     item = state.items[item.position]
     if item.done:
-        return note_difference(state, item, native)
+        return finish.note_difference(state, item, native)
     return _settle(state, replace(item, native=native, unknown_parts=None, listed={}), events)
 
 
 def _settle(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """End an item by its native form."""
-    item = with_listed(item)
+    item = calls.with_listed(item)
     match item.type:
         case "message":
-            return settle_message(state, item, events)
+            return content.settle_message(state, item, events)
         case "reasoning":
-            return settle_reasoning(state, item, events)
+            return content.settle_reasoning(state, item, events)
         case type_ if type_ in CALL_TYPES:
-            settle = settle_call if is_client_run(item.native) else settle_hosted
+            settle = calls.settle_call if calls.is_client_run(item.native) else calls.settle_hosted
             return settle(state, item, events)
         case type_ if type_ in OUTPUT_TOOLS:
-            return settle_output(state, item, events)
+            return calls.settle_output(state, item, events)
         case _:
-            return settle_unknown(state, item, events)
+            return calls.settle_unknown(state, item, events)
 
 
 # -- the end ------------------------------------------------------------------------------
@@ -296,57 +254,58 @@ def _on_end(state: ResponsesState, event: NativeObject, events: Events) -> Respo
 
 def _end(state: ResponsesState, response: NativeObject, events: Events) -> ResponsesState:
     """End all items with the final response. Of one that failed, calls are not to be run."""
-    state = on_response(state, response, events)
-    broken = response.get("status") in FAILED
+    state = finish.on_response(state, response, events)
+    broken = response.get("status") in finish.FAILED
     output = [item for item in objects(response.get("output")) if str_or_none(item.get("type"))]
-    if not broken and repeats_items(state, output):  # as in most streams
-        return finish(state, response, events)
-    for number, (native, item) in enumerate(zip(output, match_final(state, output), strict=True)):
+    if not broken and matching.repeats_items(state, output):  # as in most streams
+        return finish.finish(state, response, events)
+    matches = matching.match_final(state, output)
+    for number, (native, item) in enumerate(zip(output, matches, strict=True)):
         if not broken or native["type"] in ("message", "reasoning"):
             state = _end_with_whole(state, item, native, number, events)
     if broken:
-        return fail_response(state, response, events)
+        return finish.fail_response(state, response, events)
     for position in sorted(state.items):
         item = state.items[position]
         if not item.done:
             state = _settle(state, item, events)
-    return finish(state, response, events)
+    return finish.finish(state, response, events)
 
 
 _HANDLERS: Final[dict[str, Handler]] = {
-    "response.output_text.delta": on_delta,
-    "response.function_call_arguments.delta": on_input_delta,
-    "response.reasoning_summary_text.delta": on_delta,
-    "response.reasoning_text.delta": on_delta,
-    "response.reasoning.delta": on_delta,
-    "response.refusal.delta": on_delta,
-    "response.custom_tool_call_input.delta": on_input_delta,
-    "response.mcp_call_arguments.delta": on_input_delta,
-    "response.code_interpreter_call_code.delta": on_plain_delta,
-    "response.shell_call_command.delta": on_plain_delta,
-    "response.apply_patch_call_operation_diff.delta": on_plain_delta,
-    "response.audio.delta": on_audio,
-    "response.audio.transcript.delta": on_audio,
-    "response.output_text.done": on_text_done,
-    "response.refusal.done": on_text_done,
-    "response.reasoning_summary_text.done": on_text_done,
-    "response.reasoning_text.done": on_text_done,
-    "response.reasoning.done": on_text_done,
-    "response.function_call_arguments.done": on_input_done,
-    "response.custom_tool_call_input.done": on_input_done,
-    "response.mcp_call_arguments.done": on_input_done,
-    "response.code_interpreter_call_code.done": on_plain_done,
-    "response.shell_call_command.added": on_command_added,
-    "response.shell_call_command.done": on_plain_done,
-    "response.apply_patch_call_operation_diff.done": on_plain_done,
-    "response.shell_call_output_content.done": on_shell_output,
-    "response.content_part.added": on_part_added,
-    "response.content_part.done": on_part_done,
-    "response.reasoning_part.added": on_part_added,  # vLLM's name of `content_part.added`
-    "response.reasoning_part.done": on_part_done,
-    "response.reasoning_summary_part.added": on_part_added,
-    "response.reasoning_summary_part.done": on_part_done,
-    "response.output_text.annotation.added": on_annotation,
+    "response.output_text.delta": content.on_delta,
+    "response.function_call_arguments.delta": calls.on_input_delta,
+    "response.reasoning_summary_text.delta": content.on_delta,
+    "response.reasoning_text.delta": content.on_delta,
+    "response.reasoning.delta": content.on_delta,
+    "response.refusal.delta": content.on_delta,
+    "response.custom_tool_call_input.delta": calls.on_input_delta,
+    "response.mcp_call_arguments.delta": calls.on_input_delta,
+    "response.code_interpreter_call_code.delta": calls.on_plain_delta,
+    "response.shell_call_command.delta": calls.on_plain_delta,
+    "response.apply_patch_call_operation_diff.delta": calls.on_plain_delta,
+    "response.audio.delta": content.on_audio,
+    "response.audio.transcript.delta": content.on_audio,
+    "response.output_text.done": content.on_text_done,
+    "response.refusal.done": content.on_text_done,
+    "response.reasoning_summary_text.done": content.on_text_done,
+    "response.reasoning_text.done": content.on_text_done,
+    "response.reasoning.done": content.on_text_done,
+    "response.function_call_arguments.done": calls.on_input_done,
+    "response.custom_tool_call_input.done": calls.on_input_done,
+    "response.mcp_call_arguments.done": calls.on_input_done,
+    "response.code_interpreter_call_code.done": calls.on_plain_done,
+    "response.shell_call_command.added": calls.on_command_added,
+    "response.shell_call_command.done": calls.on_plain_done,
+    "response.apply_patch_call_operation_diff.done": calls.on_plain_done,
+    "response.shell_call_output_content.done": calls.on_shell_output,
+    "response.content_part.added": content.on_part_added,
+    "response.content_part.done": content.on_part_done,
+    "response.reasoning_part.added": content.on_part_added,  # vLLM's name of `content_part.added`
+    "response.reasoning_part.done": content.on_part_done,
+    "response.reasoning_summary_part.added": content.on_part_added,
+    "response.reasoning_summary_part.done": content.on_part_done,
+    "response.output_text.annotation.added": content.on_annotation,
     "response.output_item.added": _on_item_added,
     "response.output_item.done": _on_item_done,
     "response.created": _on_begun,
@@ -386,7 +345,7 @@ def whole(
         return (empty_response("is not an object", document),)
     if not isinstance(document.get("output"), list):
         return (ErrorEvent(_error_without_output(document, request)),)
-    text = only_text(document, request) if state.info.input_digest is None else None
+    text = finish.only_text(document, request) if state.info.input_digest is None else None
     if text is not None:
         return text
     events: Events = []
@@ -457,9 +416,8 @@ def fast_reader(state: ResponsesState) -> FastReader | None:
 
 # -- events that only continue a segment, which a relay passes on unread
 
-_TEXTS: Final = frozenset(
-    name for name, handler in _HANDLERS.items() if handler in (on_delta, on_input_delta)
-)
+_ON_TEXTS: Final = (content.on_delta, calls.on_input_delta)
+_TEXTS: Final = frozenset(name for name, handler in _HANDLERS.items() if handler in _ON_TEXTS)
 """The types of events whose `delta` is more of a text."""
 _place: Final = operator.attrgetter(
     "type", "item_id", "output_index", "content_index", "summary_index"
