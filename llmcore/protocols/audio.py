@@ -28,6 +28,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import field
 
+from llmcore.protocols import unary
 from llmcore.protocols.media import (
     audio_format,
     base64_data,
@@ -37,18 +38,6 @@ from llmcore.protocols.media import (
     video_format,
 )
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
-from llmcore.protocols.unary import (
-    VERTEX_MODELS,
-    content_body,
-    google_path,
-    google_usage,
-    native_settings,
-    posted,
-    posted_form,
-    read_media,
-    response_fields,
-    usage_of,
-)
 from llmcore.schema.audio import (
     SpeechRequest,
     SpeechResponse,
@@ -107,7 +96,7 @@ class _Form:
             names["timestamps"] = "timestamp_granularities"
         if not (request.diarize and self.diarized):
             names["diarize"] = self.diarize
-        body = {"model": request.model_id} | native_settings(request, names, diagnostics)
+        body = {"model": request.model_id} | unary.native_settings(request, names, diagnostics)
         if self.formats:
             body["response_format"] = "verbose_json" if request.timestamps else "json"
         return {**body, **self.diarized} if request.diarize else body
@@ -138,7 +127,7 @@ def _transcribe(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
     diagnostics = Diagnostics()
     body = form.settings(request, diagnostics)
     send = partial(
-        posted_form, request, _TEXT_PATH, diagnostics=diagnostics, list_mark=form.list_mark
+        unary.posted_form, request, _TEXT_PATH, diagnostics=diagnostics, list_mark=form.list_mark
     )
     audio = request.audio
     url = remote_url(audio)
@@ -166,7 +155,7 @@ def _build_openrouter(request: TranscriptionRequest) -> NativeRequest:
         body["input_audio"] = {"data": encoded[1], "format": _ending(encoded[0])}
     else:
         raise InvalidRequestError("the API takes no file ids of recordings: send the bytes")
-    return posted(request, _TEXT_PATH, body, diagnostics)
+    return unary.posted(request, _TEXT_PATH, body, diagnostics)
 
 
 def _ending(media_type: str) -> str:
@@ -193,7 +182,7 @@ def read_transcript(
         words=_timed(document.get("words")),
         language=_language(document),
         duration=_duration(document),
-        **response_fields(response, request, usage_of(response)),
+        **unary.response_fields(response, request, unary.usage_of(response)),
     )
 
 
@@ -288,13 +277,13 @@ class _Fields:
             "speed": self.speed,
             "language": self.language,
         }
-        settings = native_settings(request, names, diagnostics)
+        settings = unary.native_settings(request, names, diagnostics)
         return {"model": request.model_id, "input": request.text} | settings
 
 
 def _build_speech(request: SpeechRequest, *, fields: _Fields) -> NativeRequest:
     diagnostics = Diagnostics()
-    return posted(request, _SPEECH_PATH, fields.body(request, diagnostics), diagnostics)
+    return unary.posted(request, _SPEECH_PATH, fields.body(request, diagnostics), diagnostics)
 
 
 _GEMINI: Final[Mapping[str, str | None]] = {
@@ -306,15 +295,16 @@ _GEMINI: Final[Mapping[str, str | None]] = {
 
 def _build_gemini(request: SpeechRequest, *, below: str) -> NativeRequest:
     diagnostics = Diagnostics()
-    native_settings(request, _GEMINI, diagnostics)
-    speech = native_settings(request, {"language": "languageCode"}, diagnostics)
+    unary.native_settings(request, _GEMINI, diagnostics)
+    speech = unary.native_settings(request, {"language": "languageCode"}, diagnostics)
     if request.voice is not None:
         speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": request.voice}}
     config: dict[str, JsonValue] = {"responseModalities": ["AUDIO"]}
     if speech:
         config["speechConfig"] = speech
-    body = content_body(request.text, (), config)
-    return posted(request, google_path(request, "generateContent", below), body, diagnostics)
+    body = unary.content_body(request.text, (), config)
+    path = unary.google_path(request, "generateContent", below)
+    return unary.posted(request, path, body, diagnostics)
 
 
 # -- responses
@@ -343,7 +333,7 @@ def _response(
     media_type = known or _MEDIA_TYPES.get(request.output_format or "")
     return SpeechResponse(
         audio=AudioPart(data=data, media_type=media_type),
-        **response_fields(response, request, usage_of(response)),
+        **unary.response_fields(response, request, unary.usage_of(response)),
     )
 
 
@@ -352,9 +342,11 @@ def _read_gemini(response: NativeResponse, request: SpeechRequest) -> SpeechResp
 
     Its type has their rate, as in `audio/L16;codec=pcm;rate=24000`.
     """
-    pieces = read_media(response, "audio")
+    pieces = unary.read_media(response, "audio")
     audio = AudioPart(data=b"".join(data for _, data in pieces), media_type=pieces[0][0])
-    return SpeechResponse(audio=audio, **response_fields(response, request, google_usage(response)))
+    return SpeechResponse(
+        audio=audio, **unary.response_fields(response, request, unary.google_usage(response))
+    )
 
 
 # -- the APIs
@@ -381,5 +373,5 @@ SPEECH_GEMINI: Final[SpeechProtocol] = UnaryProtocol(
     id="gemini-speech", build=partial(_build_gemini, below=""), read=_read_gemini
 )
 SPEECH_VERTEX: Final[SpeechProtocol] = UnaryProtocol(
-    id="vertex-speech", build=partial(_build_gemini, below=VERTEX_MODELS), read=_read_gemini
+    id="vertex-speech", build=partial(_build_gemini, below=unary.VERTEX_MODELS), read=_read_gemini
 )

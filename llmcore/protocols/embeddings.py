@@ -38,15 +38,9 @@ from urllib.parse import quote
 
 from attrs import evolve, field
 
+from llmcore.protocols import unary
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.response_parts import read_cost
-from llmcore.protocols.unary import (
-    VERTEX_MODELS,
-    google_path,
-    native_settings,
-    posted,
-    response_fields,
-)
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.embeddings import (
     EmbeddingRequest,
@@ -107,7 +101,7 @@ class _Flat:
         body[self.inputs] = request.inputs[0] if self.single else list(request.inputs)
         body.update(self.fixed)
         names = {"dimensions": self.dimensions, "input_type": self.input_type}
-        settings = native_settings(request, names, diagnostics)
+        settings = unary.native_settings(request, names, diagnostics)
         if self.input_type in settings and request.input_type is not None:
             settings[self.input_type] = self.types[request.input_type]
         return body | settings
@@ -129,7 +123,7 @@ def _build(
     native = body(request, diagnostics)
     if not options_at_top:
         request = evolve(request, provider_options={})
-    return posted(request, path(request), native, diagnostics)
+    return unary.posted(request, path(request), native, diagnostics)
 
 
 def _make(
@@ -162,7 +156,7 @@ def _same_path(path: str, _asked: EmbeddingRequest) -> str:
 
 
 def _gemini_path(request: EmbeddingRequest) -> str:
-    return google_path(request, "batchEmbedContents")
+    return unary.google_path(request, "batchEmbedContents")
 
 
 def _gemini_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
@@ -187,7 +181,7 @@ def _google_settings(request: EmbeddingRequest) -> JsonObject:
 
 
 def _vertex_path(method: str, request: EmbeddingRequest) -> str:
-    return google_path(request, method, VERTEX_MODELS)
+    return unary.google_path(request, method, unary.VERTEX_MODELS)
 
 
 def _predict_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
@@ -250,7 +244,7 @@ def read_embeddings(
     cost = read_cost(object_or_empty(raw_usage))
     usage = Usage.make(input_tokens=tokens, output_tokens=0, cost_usd=cost, raw=raw_usage)
     noted = evolve(response, diagnostics=(*response.diagnostics, *diagnostics.entries))
-    return EmbeddingResponse(embeddings=embeddings, **response_fields(noted, request, usage))
+    return EmbeddingResponse(embeddings=embeddings, **unary.response_fields(noted, request, usage))
 
 
 def _vectors(document: JsonObject) -> Sequence[Any]:
@@ -408,9 +402,8 @@ def _build_ranking(request: RerankRequest, *, path: str, top_n: str) -> NativeRe
         "documents": list(request.documents),
     }
     diagnostics = Diagnostics()
-    return posted(
-        request, path, body | native_settings(request, {"top_n": top_n}, diagnostics), diagnostics
-    )
+    body |= unary.native_settings(request, {"top_n": top_n}, diagnostics)
+    return unary.posted(request, path, body, diagnostics)
 
 
 def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResponse:
@@ -429,7 +422,7 @@ def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResp
     tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
     raw = usage or document.get("meta") or None
     stated = Usage.make(input_tokens=tokens, output_tokens=0, cost_usd=read_cost(usage), raw=raw)
-    fields = response_fields(response, request, stated)
+    fields = unary.response_fields(response, request, stated)
     return RerankResponse(results=tuple(results[: request.top_n]), **fields)
 
 

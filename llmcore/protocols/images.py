@@ -16,20 +16,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
 
+from llmcore.protocols import unary
 from llmcore.protocols.media import data_url, raw_data, remote_url, sniffed
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
-from llmcore.protocols.unary import (
-    VERTEX_MODELS,
-    content_body,
-    google_path,
-    google_usage,
-    native_settings,
-    posted,
-    posted_form,
-    read_media,
-    response_fields,
-    usage_of,
-)
 from llmcore.schema.content import ImagePart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
@@ -70,19 +59,19 @@ _PIXELS: Final = re.compile(r"(\d{1,5})x(\d{1,5})")
 
 def _build_openai(request: ImageRequest) -> NativeRequest:
     diagnostics = Diagnostics()
-    body = _model_and_prompt(request) | native_settings(request, _OPENAI, diagnostics)
+    body = _model_and_prompt(request) | unary.native_settings(request, _OPENAI, diagnostics)
     if not request.images:
-        return posted(request, "/images/generations", body, diagnostics)
+        return unary.posted(request, "/images/generations", body, diagnostics)
     name = "image" if len(request.images) == 1 else "image[]"
     files = [(name, _upload(image)) for image in request.images]
     if request.mask is not None:
         files.append(("mask", _upload(request.mask)))
-    return posted_form(request, "/images/edits", body, diagnostics, files)
+    return unary.posted_form(request, "/images/edits", body, diagnostics, files)
 
 
 def _build_xai(request: ImageRequest) -> NativeRequest:
     diagnostics = Diagnostics()
-    body = _model_and_prompt(request) | native_settings(request, _XAI, diagnostics)
+    body = _model_and_prompt(request) | unary.native_settings(request, _XAI, diagnostics)
     body |= _resolution(request, "resolution", str.lower, diagnostics) | {
         "response_format": "b64_json"
     }
@@ -90,18 +79,18 @@ def _build_xai(request: ImageRequest) -> NativeRequest:
         {"type": "image_url", "url": _url(image)} for image in request.images
     ]
     if not images:
-        return posted(request, "/images/generations", body, diagnostics)
+        return unary.posted(request, "/images/generations", body, diagnostics)
     body |= {"image": images[0]} if len(images) == 1 else {"images": images}
     if request.mask is not None:
         body["mask"] = {"type": "image_url", "url": _url(request.mask)}
-    return posted(request, "/images/edits", body, diagnostics)
+    return unary.posted(request, "/images/edits", body, diagnostics)
 
 
 def _build_together(request: ImageRequest) -> NativeRequest:
     diagnostics = Diagnostics()
     body = (
         _model_and_prompt(request)
-        | native_settings(request, _TOGETHER, diagnostics)
+        | unary.native_settings(request, _TOGETHER, diagnostics)
         | {"response_format": "base64"}
     )
     pixels = _PIXELS.fullmatch(request.size or "")
@@ -112,37 +101,38 @@ def _build_together(request: ImageRequest) -> NativeRequest:
     urls = [_url(image) for image in request.images]
     if urls:
         body |= {"image_url": urls[0]} if len(urls) == 1 else {"reference_images": [*urls]}
-    return posted(request, "/images/generations", body, diagnostics)
+    return unary.posted(request, "/images/generations", body, diagnostics)
 
 
 def _build_openrouter(request: ImageRequest) -> NativeRequest:
     diagnostics = Diagnostics()
-    body = _model_and_prompt(request) | native_settings(request, _OPENROUTER, diagnostics)
+    body = _model_and_prompt(request) | unary.native_settings(request, _OPENROUTER, diagnostics)
     if request.size is not None:
         body["size" if _PIXELS.fullmatch(request.size) else "resolution"] = request.size
     if request.images:
         body["input_references"] = [
             {"type": "image_url", "image_url": {"url": _url(image)}} for image in request.images
         ]
-    return posted(request, "/images", body, diagnostics)
+    return unary.posted(request, "/images", body, diagnostics)
 
 
 def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
     diagnostics = Diagnostics()
-    native_settings(request, _GEMINI, diagnostics)
+    unary.native_settings(request, _GEMINI, diagnostics)
     if request.n not in (None, 1):
         diagnostics.at("n").unsupported("the API makes one image for each request")
-    image = native_settings(request, {"aspect_ratio": "aspectRatio"}, diagnostics)
+    image = unary.native_settings(request, {"aspect_ratio": "aspectRatio"}, diagnostics)
     image |= _resolution(request, "imageSize", str.upper, diagnostics)
     if request.output_format is not None and below:
         image["imageOutputOptions"] = {"mimeType": f"image/{request.output_format}"}
     elif request.output_format is not None:
-        native_settings(request, {"output_format": None}, diagnostics)
+        unary.native_settings(request, {"output_format": None}, diagnostics)
     config: dict[str, JsonValue] = {"responseModalities": ["IMAGE"]}
     if image:
         config["imageConfig"] = image
-    body = content_body(request.prompt, request.images, config)
-    return posted(request, google_path(request, "generateContent", below), body, diagnostics)
+    body = unary.content_body(request.prompt, request.images, config)
+    path = unary.google_path(request, "generateContent", below)
+    return unary.posted(request, path, body, diagnostics)
 
 
 def _model_and_prompt(request: ImageRequest) -> dict[str, JsonValue]:
@@ -196,7 +186,7 @@ def read_images(response: NativeResponse, request: ImageRequest) -> ImageRespons
     return ImageResponse(
         images=tuple(images),
         revised_prompt=str_or_none(entries[0].get("revised_prompt")),
-        **response_fields(response, request, usage_of(response)),
+        **unary.response_fields(response, request, unary.usage_of(response)),
     )
 
 
@@ -218,10 +208,10 @@ def _image(entry: JsonObject, default: str | None) -> ImagePart | None:
 
 
 def _read_gemini(response: NativeResponse, request: ImageRequest) -> ImageResponse:
-    typed_images = read_media(response, "image")
+    typed_images = unary.read_media(response, "image")
     images = tuple(ImagePart(data=data, media_type=media_type) for media_type, data in typed_images)
     return ImageResponse(
-        images=images, **response_fields(response, request, google_usage(response))
+        images=images, **unary.response_fields(response, request, unary.google_usage(response))
     )
 
 
@@ -242,5 +232,5 @@ GEMINI: Final[ImageProtocol] = UnaryProtocol(
     id="gemini-images", build=partial(_build_gemini, below=""), read=_read_gemini
 )
 VERTEX: Final[ImageProtocol] = UnaryProtocol(
-    id="vertex-images", build=partial(_build_gemini, below=VERTEX_MODELS), read=_read_gemini
+    id="vertex-images", build=partial(_build_gemini, below=unary.VERTEX_MODELS), read=_read_gemini
 )

@@ -19,16 +19,7 @@ from attrs import evolve
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId, Upstream
 from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, call_key
-from llmcore.fronts.openai_responses.calls import (
-    approval_result,
-    call_part,
-    id_prefix,
-    is_of_model,
-    is_output,
-    native_call,
-    report_own_fields,
-    result_part,
-)
+from llmcore.fronts.openai_responses import calls
 from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import MARKER, TRIGGER, carried_summary
 from llmcore.fronts.openai_responses.content import (
@@ -113,7 +104,7 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
     if not isinstance(kind, str):
         raise invalid(f"{path} has no type.", f"{path}.type")
     if str_or_none(item.get("id")) is None:
-        return {**item, "id": new_id(id_prefix(kind)), "type": kind}
+        return {**item, "id": new_id(calls.id_prefix(kind)), "type": kind}
     whole = {**item, "type": kind}
     return whole if item.get(SEALED) else _with_state(whole, find_item)
 
@@ -230,7 +221,7 @@ class InputReader:
         type_ = str(item.get("type"))
         if self._native and type_ in _ID_NOT_NEEDED and str(item.get("id")) not in self._sent_ids:
             item = without(item, "id")
-        if is_of_model(item) and str(item.get(SEALED)).startswith(PREFIX):
+        if calls.is_of_model(item) and str(item.get(SEALED)).startswith(PREFIX):
             self._read(without(item, SEALED), path)
             self._run.add_state(item[SEALED], f"{path}.{SEALED}")
         elif type_ == "message":
@@ -279,20 +270,20 @@ class InputReader:
         return known[1]
 
     def _read_call(self, item: Item) -> ToolCallPart | None:
-        call = call_part(item, self._registry, self._upstream.policy.registered_tools)
-        return native_call(item) if call is None and self._native else call
+        call = calls.call_part(item, self._registry, self._upstream.policy.registered_tools)
+        return calls.native_call(item) if call is None and self._native else call
 
     def _result(self, item: Item, path: str) -> ToolResultPart | None:
         """Return the result of a call that the client ran, or its approval of a call."""
         if self._native and item.get("type") == "mcp_approval_response":
             self._end_run()
-            return approval_result(item, self._calls)
-        if not is_output(item) or str(item.get("call_id")) in self._remote:
+            return calls.approval_result(item, self._calls)
+        if not calls.is_output(item) or str(item.get("call_id")) in self._remote:
             return None
         self._end_run()
         if not self._registry.native:
-            report_own_fields(item, self._diagnostics.at(path), native=False)
-        part = result_part(
+            calls.report_own_fields(item, self._diagnostics.at(path), native=False)
+        part = calls.result_part(
             item,
             self._calls,
             self._diagnostics.at(path),
@@ -361,7 +352,7 @@ class InputReader:
         self._run.add(call if plain else EchoedHostedItem(native=item, path=path, call=call))
         self._calls[call.id] = call
         if "item" not in call.provider_metadata.get(METADATA_KEY, {}):
-            report_own_fields(item, self._diagnostics.at(path), native=self._registry.native)
+            calls.report_own_fields(item, self._diagnostics.at(path), native=self._registry.native)
         if (item_id := str_or_none(item.get("id"))) is not None:
             self._calls.setdefault(item_id, call)  # local shell outputs name the item
 

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from attrs import evolve
 from msgspec.structs import replace
 
+from llmcore.protocols import claude
 from llmcore.protocols.anthropic_messages.caching import place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
 from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
@@ -37,17 +38,7 @@ from llmcore.protocols.anthropic_messages.tools import (
 )
 from llmcore.protocols.anthropic_messages.turns import turn_under_way
 from llmcore.protocols.caching import note_cache_options
-from llmcore.protocols.claude import (
-    DEFAULT_MAX_TOKENS,
-    ClaudeRules,
-    Thinking,
-    at_most_one,
-    has_budget,
-    is_thinking,
-    lower_thinking,
-    refused_sampling,
-    without_excluded_budget,
-)
+from llmcore.protocols.claude import DEFAULT_MAX_TOKENS, ClaudeRules, Thinking
 from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format, with_description
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids
@@ -121,7 +112,7 @@ def _lower(
     lowered_format = lower_format(
         request,
         fit_format(plan_format(request, rules), diagnostics),
-        may_force=not has_budget(reasoning.thinking),
+        may_force=not claude.has_budget(reasoning.thinking),
         unenforced=UNENFORCED,
         diagnostics=diagnostics,
     )
@@ -202,9 +193,10 @@ def lower_generation(
         return {}
     check_least(options, LEAST)
     fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
-    fields["temperature"] = at_most_one("temperature", options.temperature, diagnostics)
+    fields["temperature"] = claude.at_most_one("temperature", options.temperature, diagnostics)
     note_missing(options, MISSING_PARAMETERS, diagnostics)
-    for name, why in refused_sampling(fields, rules, thinks=is_thinking(thinking)).items():
+    thinks = claude.is_thinking(thinking)
+    for name, why in claude.refused_sampling(fields, rules, thinks=thinks).items():
         diagnostics.at(f"generation.{name}").unsupported(why)
         fields[name] = None
     fields["stop_sequences"] = _stop_sequences(options.stop, diagnostics) or None
@@ -339,14 +331,14 @@ def lower_reasoning(
     Source: https://platform.claude.com/docs/en/build-with-claude/thinking, read November 2026.
     """
     limit = request.generation.max_tokens
-    lowered = lower_thinking(request.reasoning, limit, rules, diagnostics)
+    lowered = claude.lower_thinking(request.reasoning, limit, rules, diagnostics)
     native = options.get("thinking")
     if "thinking" in options and native is None:  # effort alone: nothing excludes sampling
         return replace(lowered, thinking=None)
     if not isinstance(native, Mapping) or not isinstance(native.get("type"), str):
         return lowered
     budget = native.get("budget_tokens")
-    if not has_budget(native):
+    if not claude.has_budget(native):
         return replace(lowered, thinking=native)
     if not isinstance(budget, int):
         return lowered
@@ -362,7 +354,7 @@ def without_excluded_thinking(
     diagnostics: Diagnostics,
 ) -> JsonObject | None:
     """Return *thinking* unless a forced tool call or the turn under way excludes a budget."""
-    return without_excluded_budget(
+    return claude.without_excluded_budget(
         thinking,
         forced_call=choice is not None and choice.get("type") in ("any", "tool"),
         continues=_continues_without_thinking(messages),

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from llmcore.protocols import claude
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
 from llmcore.protocols.bedrock_converse.models import (
@@ -45,14 +46,6 @@ from llmcore.protocols.bedrock_converse.tools import (
     text_format,
 )
 from llmcore.protocols.caching import note_cache_options
-from llmcore.protocols.claude import (
-    at_most_one,
-    has_budget,
-    is_thinking,
-    lower_thinking,
-    refused_sampling,
-    without_excluded_budget,
-)
 from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import model_family, native_provider_ids
@@ -157,12 +150,12 @@ class ConverseReasoning(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def claude_thinks(self) -> bool:
         """Whether Claude's thinking is on, which excludes other settings."""
-        return is_thinking(object_or_empty(self.fields.get("thinking")))
+        return claude.is_thinking(object_or_empty(self.fields.get("thinking")))
 
     @property
     def has_budget(self) -> bool:
         """Whether Claude's thinking is on with a budget, which excludes still more."""
-        return has_budget(object_or_empty(self.fields.get("thinking")))
+        return claude.has_budget(object_or_empty(self.fields.get("thinking")))
 
     @property
     def nova_unlimited(self) -> bool:
@@ -185,7 +178,7 @@ class ConverseReasoning(msgspec.Struct, frozen=True, kw_only=True):
         """Return the reasoning, or none where the rest of the request excludes a budget."""
         if not self.has_budget:
             return self
-        thinking = without_excluded_budget(
+        thinking = claude.without_excluded_budget(
             self.fields["thinking"],
             forced_call=forced_call,
             continues=_continues_without_thinking(messages),
@@ -241,7 +234,7 @@ def _claude(
     rules: ConverseRules,
     diagnostics: Diagnostics,
 ) -> dict[str, Any]:
-    lowered = lower_thinking(reasoning, max_tokens, rules.claude_rules, diagnostics)
+    lowered = claude.lower_thinking(reasoning, max_tokens, rules.claude_rules, diagnostics)
     fields: dict[str, Any] = {}
     if lowered.thinking is not None:
         fields["thinking"] = lowered.thinking
@@ -310,8 +303,8 @@ def lower_generation(
     check_least(options, LEAST)
     fields: dict[str, Any] = {
         "max_tokens": options.max_tokens,
-        "temperature": at_most_one("temperature", options.temperature, diagnostics),
-        "top_p": at_most_one("top_p", options.top_p, diagnostics),
+        "temperature": claude.at_most_one("temperature", options.temperature, diagnostics),
+        "top_p": claude.at_most_one("top_p", options.top_p, diagnostics),
         "top_k": options.top_k,
     }
     note_missing(options, MISSING_PARAMETERS, diagnostics)
@@ -337,7 +330,7 @@ def _refused(
         return {n: why for n in ("temperature", "top_p") if sampling[n] is not None}
     if rules.family != "claude":
         return {}
-    return refused_sampling(sampling, rules.claude_rules, thinks=reasoning.claude_thinks)
+    return claude.refused_sampling(sampling, rules.claude_rules, thinks=reasoning.claude_thinks)
 
 
 def _lower_top_k(
