@@ -36,7 +36,7 @@ from llmcore.protocols.openai_chat.names import (
     REASONING_FIELDS,
     USAGE_FIELDS,
 )
-from llmcore.protocols.openai_chat.state import ChatState, ChatStreamContext
+from llmcore.protocols.openai_chat.state import ChatInfo, ChatState, ChatStreamContext
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
@@ -57,6 +57,7 @@ from llmcore.protocols.response_parts import (
 )
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.changed import changed
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart, TextDelta
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, present
 from llmcore.schema.native_json import (
@@ -187,14 +188,10 @@ def on_error(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObje
 
 def _latest_usage(before: JsonObject | None, usage: NativeObject) -> JsonObject:
     """Return the fields of *usage*, and those that only the one *before* had."""
-    if before and not _counts_any(usage):
+    counts = (count for count in usage.values() if isinstance(count, int | float))
+    if before and not any(counts):  # servers that count earlier may end with zeros
         return before
     return {**(before or {}), **present(usage)}
-
-
-def _counts_any(usage: NativeObject) -> bool:
-    """Return whether *usage* counts anything: servers that count earlier may end with zeros."""
-    return any(count for count in usage.values() if isinstance(count, int | float))
 
 
 def _usage_in(chunk: NativeObject, choices: Iterable[NativeObject]) -> NativeObject | None:
@@ -268,15 +265,14 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     return make(**counts, cost_usd=cost, service_tier=served, raw=dict(usage))
 
 
-def final_usage(state: ChatState) -> Usage | None:
+def _final_usage(info: ChatInfo) -> Usage | None:
     """Return the tokens of a complete response; None if the server has not counted them."""
-    info = state.info
     return None if info.usage is None else map_usage(info.usage, info.metadata.get("service_tier"))
 
 
 def stated_usage(state: ChatState) -> Usage | None:
     """Return the tokens that the server has counted so far; None if it has not."""
-    usage, info = final_usage(state), state.info
+    usage, info = _final_usage(state.info), state.info
     if usage is None or info.final_usage_seen or info.reason is not None:
         return usage
     return changed(usage, estimated=True)
@@ -293,6 +289,18 @@ def _counts_reasoning_apart(counts: Mapping[str, int | None]) -> bool:
     if not reasoning or prompt is None or completion is None:
         return False
     return reasoning > completion or total == prompt + completion + reasoning
+
+
+# -- the end
+
+
+def end_events(
+    info: ChatInfo, diagnostics: Sequence[Diagnostic] = (), *, called: bool
+) -> Sequence[LLMEvent]:
+    """Return the end of a complete response; *called* is whether it has calls."""
+    reason = map_reason(info.reason or "", called=called)
+    metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
+    return finish_events(reason, _final_usage(info), metadata, info.raw, diagnostics)
 
 
 # -- a whole body without its content
@@ -416,36 +424,6 @@ class _PlainChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 _read_plain: Final = msgspec.json.Decoder(_PlainChunk).decode
 
 
-class _PlainFacts(msgspec.Struct):
-    """The facts of such a stream beside its text, as the last chunk had them."""
-
-    reason: str | None = None
-    usage: JsonObject | None = None
-    metadata: NativeObject = {}
-
-    def keep(self, chunk: _PlainChunk) -> None:
-        """Add those of *chunk*."""
-        for choice in chunk.choices:
-            if choice.finish_reason and choice.finish_reason != "null":
-                self.reason = choice.finish_reason
-        if chunk.usage is not None:
-            self.usage = _latest_usage(self.usage, chunk.usage)
-        if chunk.service_tier is not None:
-            self.metadata["service_tier"] = chunk.service_tier
-        if chunk.system_fingerprint is not None:
-            self.metadata["system_fingerprint"] = chunk.system_fingerprint
-
-    def end(self, reason: str) -> Sequence[LLMEvent]:
-        """Return the end of the response, whose text ended for *reason*."""
-        usage, tier = self.usage, self.metadata.get("service_tier")
-        return finish_events(
-            map_reason(reason, called=False),
-            None if usage is None else map_usage(usage, tier),
-            {METADATA_KEY: self.metadata} if self.metadata else {},
-            None,
-        )
-
-
 def _plain_chunk(frame: Frame | None) -> _PlainChunk | None:
     """Return the chunk in *frame*; None if it may do more than such a stream's."""
     if frame is None:
@@ -471,14 +449,24 @@ def one_text(
     chunk = _plain_chunk((yield ()))
     if chunk is None or not chunk.choices:
         return
-    facts = _PlainFacts()
+    reason: str | None = None
+    usage: JsonObject | None = None
+    metadata: NativeObject = {}
     events: Sequence[LLMEvent]
     events = start_events(PROTOCOL_ID, request, chunk.model, chunk.id)
     while chunk is not None:
         content = chunk.choices[0].delta.content if chunk.choices else None
-        facts.keep(chunk)
+        ended = chunk.choices[0].finish_reason if chunk.choices else None
+        if ended and ended != "null":
+            reason = ended
+        if chunk.usage is not None:
+            usage = _latest_usage(usage, chunk.usage)
+        if chunk.service_tier is not None:
+            metadata["service_tier"] = chunk.service_tier
+        if chunk.system_fingerprint is not None:
+            metadata["system_fingerprint"] = chunk.system_fingerprint
         if content:
-            if text.reader is not None or facts.reason is not None:
+            if text.reader is not None or reason is not None:
                 return
             text.reader = FastReader(TextDelta, _SEGMENT, read)
             text.chunks.append(content)
@@ -488,8 +476,9 @@ def one_text(
         if frame is None or frame == ("", b"[DONE]"):
             break
         chunk = _plain_chunk(frame)
-    if chunk is not None and text.reader is not None and facts.reason is not None:
-        yield (text_end(_SEGMENT, "".join(text.chunks)), *facts.end(facts.reason))
+    if chunk is not None and text.reader is not None and reason is not None:
+        info = ChatInfo(reason=reason, usage=usage, metadata=metadata)
+        yield (text_end(_SEGMENT, "".join(text.chunks)), *end_events(info, called=False))
 
 
 _SEGMENT: Final = "text_0"

@@ -27,7 +27,6 @@ from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     API_NAME,
     BLOCK_FIELDS,
-    METADATA_KEY,
     PAGES_BESIDE_CHOICES,
     PAGES_IN_MESSAGES,
     REASONING_FIELDS,
@@ -37,7 +36,6 @@ from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
     Events,
     empty_response,
-    finish_events,
     server_error,
     truncated,
     until_error,
@@ -258,12 +256,8 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
         diagnostics += calls.end_calls(state.calls, events)
     executed.flush_audio(state, events)
     content.emit_extra(state, events)
-    reason = finish.map_reason(state.info.reason or "", called=bool(state.calls.calls))
-    metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    return (
-        *events,
-        *finish_events(reason, finish.final_usage(state), metadata, info.raw, diagnostics),
-    )
+    end = finish.end_events(state.info, diagnostics, called=bool(state.calls.calls))
+    return (*events, *end)
 
 
 # -- a whole body -------------------------------------------------------------------------
