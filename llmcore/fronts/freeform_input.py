@@ -104,7 +104,8 @@ class FreeformInput:
     def _decoded_whole(self, text: str) -> str:
         arguments, _ = parse_arguments(text)
         if isinstance(arguments, str):
-            return _string_in(arguments)
+            bare = json_or_text(arguments)  # a string of JSON, or none
+            return bare if isinstance(bare, str) else text_or_json(arguments)
         return "" if not arguments else freeform_text(arguments)
 
     # -- inside the string
@@ -119,7 +120,8 @@ class FreeformInput:
                 continue
             if self._mode == "closed":
                 break
-            end = _next_special(text, place)
+            special = _SPECIAL.search(text, place)
+            end = special.start() if special else len(text)
             self._say(text[place:end], pieces)
             place = end
             if place == len(text):
@@ -208,18 +210,6 @@ class _Cursor:
             return None
         self.place += len(wanted)
         return True
-
-
-def _next_special(text: str, place: int) -> int:
-    """Return where the next quote or escape is, or the end."""
-    match = _SPECIAL.search(text, place)
-    return match.start() if match else len(text)
-
-
-def _string_in(text: str) -> str:
-    """Return the text of a bare JSON string; *text* unchanged if it is not one."""
-    value = json_or_text(text)
-    return value if isinstance(value, str) else text_or_json(text)
 
 
 def unwrapped(text: str) -> str:

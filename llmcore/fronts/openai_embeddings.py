@@ -21,7 +21,7 @@ from llmcore.fronts.reading import read_field, read_texts, required
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, Vector
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 
 _MOST_TEXTS: Final = 2048
@@ -62,7 +62,8 @@ def _texts(body: JsonObject) -> tuple[str, ...]:
     given = body.get("input")
     if isinstance(given, str):
         return (required(body, "input", str),)
-    if _holds_tokens(given):
+    first = given[0] if isinstance(given, list) and given else None
+    if isinstance(first, int | list) and not isinstance(first, bool):
         raise invalid(
             "input must be texts: token numbers are one model's own. Clients can send texts "
             "instead (in LangChain: check_embedding_ctx_length=False).",
@@ -73,11 +74,6 @@ def _texts(body: JsonObject) -> tuple[str, ...]:
     if len(texts) > _MOST_TEXTS:
         raise invalid(f"input has {len(texts)} texts; the most is {_MOST_TEXTS}.", "input")
     return texts
-
-
-def _holds_tokens(given: JsonValue) -> bool:
-    first = given[0] if isinstance(given, list) and given else None
-    return isinstance(first, int | list) and not isinstance(first, bool)
 
 
 def write_embeddings(response: EmbeddingResponse, model: str, *, as_base64: bool) -> JsonObject:

@@ -319,14 +319,14 @@ def refused_sampling(
         return {name: why for name in given if fields[name] != 1 or name == "top_k"}
     if thinks:
         why = "the model accepts it only without reasoning"
-        return {name: why for name in given if not _fits_thinking(name, fields[name])}
+        fitting = {
+            "temperature": fields.get("temperature") == 1,
+            "top_p": (fields.get("top_p") or 0) >= 0.95,
+        }
+        return {name: why for name in given if not fitting.get(name)}
     if rules.sampling == "one" and {"temperature", "top_p"} <= set(given):
         return {"top_p": "the model accepts temperature or top_p, not both"}
     return {}
-
-
-def _fits_thinking(name: str, value: float) -> bool:
-    return (name == "temperature" and value == 1) or (name == "top_p" and value >= 0.95)
 
 
 # -- a trailing assistant message -----------------------------------------------------------

@@ -110,7 +110,7 @@ class _Flat:
 def _build(
     request: EmbeddingRequest,
     *,
-    path: Callable[[EmbeddingRequest], str],
+    path: str | Callable[[EmbeddingRequest], str],
     body: Callable[[EmbeddingRequest, Diagnostics], JsonObject],
     max_inputs: int,
     options_at_top: bool,
@@ -123,7 +123,8 @@ def _build(
     native = body(request, diagnostics)
     if not options_at_top:
         request = evolve(request, provider_options={})
-    return unary.posted(request, path(request), native, diagnostics)
+    where = path(request) if callable(path) else path
+    return unary.posted(request, where, native, diagnostics)
 
 
 def _make(
@@ -136,11 +137,10 @@ def _make(
     options_at_top: bool = True,
     read: Callable[[NativeResponse, EmbeddingRequest], EmbeddingResponse] | None = None,
 ) -> EmbeddingProtocol:
-    where = path if callable(path) else partial(_same_path, path)
     return EmbeddingProtocol(
         id=id,
         build=partial(
-            _build, path=where, body=body, max_inputs=max_inputs, options_at_top=options_at_top
+            _build, path=path, body=body, max_inputs=max_inputs, options_at_top=options_at_top
         ),
         read=read or read_embeddings,
         max_inputs=max_inputs,
@@ -148,15 +148,7 @@ def _make(
     )
 
 
-def _same_path(path: str, _asked: EmbeddingRequest) -> str:
-    return path
-
-
 # -- Google's bodies
-
-
-def _gemini_path(request: EmbeddingRequest) -> str:
-    return unary.google_path(request, "batchEmbedContents")
 
 
 def _gemini_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
@@ -178,10 +170,6 @@ def _google_settings(request: EmbeddingRequest) -> JsonObject:
     if request.dimensions is not None:
         settings["outputDimensionality"] = request.dimensions
     return settings
-
-
-def _vertex_path(method: str, request: EmbeddingRequest) -> str:
-    return unary.google_path(request, method, unary.VERTEX_MODELS)
 
 
 def _predict_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
@@ -373,12 +361,19 @@ PERPLEXITY: Final = _make(
 JINA: Final = _make(
     "jina-embeddings", "/embeddings", _Flat(input_type="task", types=_JINA).body, 512
 )
-GEMINI: Final = _make("gemini-embeddings", _gemini_path, _gemini_body, 100, options_at_top=False)
+_vertex_path: Final = partial(unary.google_path, below=unary.VERTEX_MODELS)
+GEMINI: Final = _make(
+    "gemini-embeddings",
+    partial(unary.google_path, method="batchEmbedContents"),
+    _gemini_body,
+    100,
+    options_at_top=False,
+)
 VERTEX_PREDICT: Final = _make(
-    "vertex-predict", partial(_vertex_path, "predict"), _predict_body, 250, 20_000
+    "vertex-predict", partial(_vertex_path, method="predict"), _predict_body, 250, 20_000
 )
 VERTEX_EMBED_CONTENT: Final = _make(
-    "vertex-embed-content", partial(_vertex_path, "embedContent"), _embed_content_body, 1
+    "vertex-embed-content", partial(_vertex_path, method="embedContent"), _embed_content_body, 1
 )
 TITAN: Final = _make(
     "bedrock-titan-embeddings",

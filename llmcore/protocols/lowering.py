@@ -89,12 +89,8 @@ def with_parts(message: Message, convert: Callable[[ContentPart], ContentPart]) 
 def result_text(part: ToolResultPart) -> str:
     """Return a result without parts as text; that of a failed tool begins with "Error:"."""
     text = text_or_json(part.content)  # type: ignore[arg-type]
-    return f"Error: {text}" if part.is_error and not _says_error(text) else text
-
-
-def _says_error(text: str) -> bool:
-    """Return whether a result already begins with "Error" or a similar word."""
-    return "error" in text[:40].lower()
+    says_error = "error" in text[:40].lower()  # it begins with that, or a similar word
+    return f"Error: {text}" if part.is_error and not says_error else text
 
 
 def native_citations(

@@ -354,13 +354,11 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
         ),
     )
     originals = {sent: name for name, sent in replaced.items()}
-    diagnostics = tuple(_note(name, sent, paths[name]) for name, sent in replaced.items())
-    return FittedRequest(fitted, originals, diagnostics)
-
-
-def _note(name: str, sent: str, path: str) -> Diagnostic:
-    message = f"the name {shown(name)!r} is sent as {sent!r}; responses have it unchanged"
-    return Diagnostic("tool-name-changed", path, action="noted", message=message)
+    notes = Diagnostics()
+    for name, sent in replaced.items():
+        why = f"the name {shown(name)!r} is sent as {sent!r}; responses have it unchanged"
+        notes.at(paths[name]).noted("tool-name-changed", why)
+    return FittedRequest(fitted, originals, tuple(notes.entries))
 
 
 def _names(request: LLMRequest) -> set[str]:

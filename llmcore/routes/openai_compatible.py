@@ -66,7 +66,9 @@ class OpenAICompatible(ConfigurableProvider):
         `api_key` nor `auth`, requests are not signed.
         """
         if dialect is COMPATIBLE:
-            dialect = _dialect_at(base_url)
+            host = _host_of(base_url)
+            is_google = _GOOGLE_HOST.fullmatch(host) is not None
+            dialect = _dialects().get(host, GOOGLE if is_google else _UNKNOWN)
         profile = Profile(id=checked_name(name), base_url=base_url, dialect=dialect)
         self._set_fields(
             chat_route=profile.route(
@@ -97,12 +99,6 @@ class OpenAICompatible(ConfigurableProvider):
     def model(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*."""
         return self.chat_route.model(model_id)
-
-
-def _dialect_at(base_url: str) -> ChatDialect:
-    """Return the dialect of the provider at *base_url*."""
-    host = _host_of(base_url)
-    return _dialects().get(host, GOOGLE if _GOOGLE_HOST.fullmatch(host) else _UNKNOWN)
 
 
 _UNKNOWN: Final = evolve(

@@ -169,11 +169,6 @@ class _Signed(msgspec.Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def _key_missing(reason: str) -> Diagnostic:
-    message = f"{reason}; a placeholder is shown in its place"
-    return Diagnostic("missing-api-key", "auth", action="noted", message=message)
-
-
 _OtherBody = TypeVar("_OtherBody", bound=Mapping[str, Any])
 
 
@@ -447,9 +442,10 @@ class Route(NotPickled, Generic[Body_co]):
         checked = sendable(unsigned)
         signed = checked.bind(lambda sound: self.auth.sign(sound, context)).map(_Signed)
         if isinstance(signed, Failure) and signed.error.error_code == NO_KEY and context.shown:
-            missing = signed.error.message
+            message = f"{signed.error.message}; a placeholder is shown in its place"
+            note = Diagnostic("missing-api-key", "auth", action="noted", message=message)
             signed = checked.bind(lambda sound: self.auth.sign(sound, context.without_key())).map(
-                lambda request: _Signed(request, (_key_missing(missing),))
+                lambda request: _Signed(request, (note,))
             )
         return signed.bind(
             lambda done: sendable(done.request, checked=unsigned.headers).map(lambda _: done)

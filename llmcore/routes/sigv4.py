@@ -147,7 +147,9 @@ def signed(
     if credentials.session_token:
         token = credentials.session_token
         request = request.with_header("x-amz-security-token", token, secret=True)
-    headers = _headers_to_sign(request)
+    named = {"host": _host(request.url), **request.headers}
+    # in order, white space in values reduced
+    headers = {n: " ".join(named[n].split()) for n in sorted(named) if n not in _UNSIGNED}
     names = ";".join(headers)
     scope = f"{moment[:8]}/{region}/{service}/aws4_request"
     digest = sha256(_canonical(request, headers, names).encode()).hexdigest()
@@ -158,12 +160,6 @@ def signed(
         f"SignedHeaders={names}, Signature={signature}"
     )
     return request.with_header("authorization", value, secret=True)
-
-
-def _headers_to_sign(request: HttpRequest) -> dict[str, str]:
-    """Return names and values in order, white space in values reduced."""
-    named = {"host": _host(request.url), **request.headers}
-    return {name: " ".join(named[name].split()) for name in sorted(named) if name not in _UNSIGNED}
 
 
 def _host(url: str) -> str:

@@ -159,27 +159,25 @@ def _part(part: ContentPart) -> float:
         case DocumentPart(data=data, media_type=kind):
             if data is not None and (kind or "").startswith("text/"):
                 return estimated_text_tokens(data.decode("utf-8", "replace"))
-            return _FILE_TOKENS if data is None else _pages(data) * _PAGE_TOKENS
+            if data is None:
+                return _FILE_TOKENS
+            # a PDF: the pages that it names, or else by its size
+            pages = len(_PAGE.findall(data)) or 1 + len(data) // _BYTES_PER_PAGE
+            return pages * _PAGE_TOKENS
         case ToolCallPart():
             return _TOOL_TOKENS + estimated_text_tokens(part.name) + _json(part.arguments)
         case ToolResultPart():
-            content = _parts(part.parts) if part.parts else _value(part.content)
-            return _TOOL_TOKENS + content
+            if part.parts:
+                return _TOOL_TOKENS + _parts(part.parts)
+            given = part.content
+            return _TOOL_TOKENS + (
+                estimated_text_tokens(given) if isinstance(given, str) else _json(given)
+            )
         case ProviderPart():
             return _json(part.data)
 
 
-def _pages(data: bytes) -> int:
-    """Return about how many pages a PDF has: those that it names, or else by its size."""
-    named = len(_PAGE.findall(data))
-    return named or 1 + len(data) // _BYTES_PER_PAGE
-
-
 _PAGE: Final = re.compile(rb"/Type\s*/Page\b")
-
-
-def _value(value: object) -> float:
-    return estimated_text_tokens(value) if isinstance(value, str) else _json(value)
 
 
 def _json(value: object) -> float:

@@ -155,7 +155,8 @@ class ContentReader:
                 text = "\n\n".join(part.text for part in inner if isinstance(part, TextPart))
                 rest = [part for part in inner if not isinstance(part, TextPart)]
                 if rest and not text:
-                    return (*_headings(about), *rest)
+                    headings = [TextPart(about[n]) for n in ("title", "context") if about[n]]
+                    return (*headings, *rest)
                 return (_text_document(text, about), *rest)
             case _:
                 return (DocumentPart(**self._media(source, where), **about),)
@@ -202,11 +203,6 @@ def text_block(block: Block, path: str) -> TextPart:
     if not citations:
         return text_part(text)
     return TextPart(text, citations=tuple(map(read_citation, citations)))
-
-
-def _headings(about: Mapping[str, Any]) -> Iterable[TextPart]:
-    """Yield the title and the context of a document that has no text of its own."""
-    return (TextPart(about[name]) for name in ("title", "context") if about[name])
 
 
 def _text_document(text: str, about: Mapping[str, Any]) -> DocumentPart:

@@ -271,14 +271,11 @@ class TurnReader:
             executed = isinstance(part, _MAY_BE_EXECUTED) and part.provider_executed
             if executed and origin is None and not self._native:
                 if isinstance(part, ToolCallPart) and part.id not in ended:
-                    self._drop_call(path)
+                    why = "the upstream did not run this tool, and there is nothing it returned"
+                    self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
                 yield from self._as_text(part, path)
             else:
                 yield part
-
-    def _drop_call(self, path: str) -> None:
-        why = "the upstream did not run this tool, and there is nothing that it returned"
-        self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
 
     def _as_text(self, part: ContentPart, path: str) -> Iterable[TextPart]:
         text = hosted_as_text(part) if isinstance(part, ToolResultPart) else None

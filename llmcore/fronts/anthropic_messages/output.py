@@ -4,7 +4,7 @@ Texts and calls are blocks; what the client cannot see of them is sealed in the 
 follows, or in a block of its own. Tools that a provider ran are shown as the API's server tools.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from llmcore.fronts.anthropic_messages.blocks import (
@@ -151,9 +151,10 @@ class MessagesOutput(OutputWriter):
     def _on_tool_input_start(self, event: ToolInputStart) -> None:
         if event.provider_executed:
             return
-        taken = {*self._request.call_ids, *self._ids.values()}
-        distinct = f"{self._response_id}/{len(self._ids)}"
-        call_id = self._ids[event.id] = _unique_id(event.id, taken, distinct)
+        call_id = CALL_IDS.fit(event.id)
+        if call_id in self._request.call_ids or call_id in self._ids.values():
+            call_id = CALL_IDS.fit(f"{call_id}/{self._response_id}/{len(self._ids)}")
+        self._ids[event.id] = call_id
         self.called = True
         freeform = event.kind == "custom"
         native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
@@ -262,9 +263,3 @@ class MessagesOutput(OutputWriter):
             else:
                 why = "thinking is off: no block carries what the upstream would need of this"
                 self.diagnostics.at("content").dropped("opaque-data-dropped", why)
-
-
-def _unique_id(given: str, taken: Container[str], distinct: str) -> str:
-    """Return an id of a call that the API accepts, with *distinct* in it if it is *taken*."""
-    call_id = CALL_IDS.fit(given)
-    return CALL_IDS.fit(f"{call_id}/{distinct}") if call_id in taken else call_id

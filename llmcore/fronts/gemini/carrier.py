@@ -107,7 +107,8 @@ def joined_texts(parts: Sequence[NativeObject]) -> list[NativeObject]:
     whole: list[NativeObject] = []
     pieces: list[str] = []
     for part in parts:
-        if pieces and not whole[-1].get("thought") and _only_signs(part):
+        only_signs = part.keys() == {"text", "thoughtSignature"} and not part["text"]
+        if pieces and not whole[-1].get("thought") and only_signs:
             whole[-1] |= {"thoughtSignature": part["thoughtSignature"]}
             _close(whole, pieces)
             pieces = []
@@ -122,10 +123,6 @@ def joined_texts(parts: Sequence[NativeObject]) -> list[NativeObject]:
         whole.append(dict(part))
     _close(whole, pieces)
     return whole
-
-
-def _only_signs(part: NativeObject) -> bool:
-    return part.keys() == {"text", "thoughtSignature"} and not part["text"]
 
 
 def _close(whole: list[NativeObject], pieces: list[str]) -> None:

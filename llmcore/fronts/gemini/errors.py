@@ -84,10 +84,6 @@ def _details(error: FrontError) -> list[JsonObject]:
         violation = {"field": error.param, "description": error.message}
         details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [violation]})
     if error.retry_after is not None:
-        details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": _seconds(error.retry_after)})
+        seconds = f"{error.retry_after:.3f}".rstrip("0").rstrip(".")  # a Duration: `12s`, `1.5s`
+        details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": f"{seconds}s"})
     return details
-
-
-def _seconds(delay: float) -> str:
-    """Return a Duration as JSON has it: `12s`, `1.5s`."""
-    return f"{delay:.3f}".rstrip("0").rstrip(".") + "s"

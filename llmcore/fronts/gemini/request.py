@@ -108,7 +108,9 @@ class ReadGeminiRequest(ReadRequest):
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadGeminiRequest:
     """Return *client_request* as a request to *upstream*."""
     diagnostics = Diagnostics()
-    body = _unwrapped(camel_keys(client_request.body))
+    body = camel_keys(client_request.body)
+    counted = body.get("generateContentRequest")  # inside a request to count tokens
+    body = camel_keys(counted) if isinstance(counted, dict) else body
     streaming = client_request.path != "" and routing_of(client_request).streaming
     request = _request(body, upstream, diagnostics)
     config = camel_keys(body.get("generationConfig"))
@@ -119,12 +121,6 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadGemin
         diagnostics=tuple(diagnostics.entries),
         include_thoughts=thinking.get("includeThoughts") is True,
     )
-
-
-def _unwrapped(body: NativeObject) -> NativeObject:
-    """Return the request in *body*, or the one inside it whose tokens are to be counted."""
-    inner = body.get("generateContentRequest")
-    return camel_keys(inner) if isinstance(inner, dict) else body
 
 
 def _request(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics) -> LLMRequest:
@@ -145,7 +141,7 @@ def _request(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics) -
         system=system,
         tools=offer.tools,
         tool_choice=offer.choice,
-        generation=_generation(config, _service_tier(body)),
+        generation=_generation(body, config),
         response_format=_format(config, native=native),
         reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, diagnostics),
         metadata=labels,
@@ -172,10 +168,12 @@ def _field(body: Mapping[str, Any], name: str, kind: type[_T], path: str = "") -
 _CONFIG: Final = "generationConfig."
 
 
-def _generation(config: NativeObject, service_tier: str | None) -> GenerationOptions:
+def _generation(body: NativeObject, config: NativeObject) -> GenerationOptions:
     options = read_options(config, PARAMETERS, _field, _CONFIG)
     stop = read_texts(config, "stopSequences", _CONFIG)
-    return GenerationOptions(**options, stop=stop, service_tier=service_tier)
+    # `flex`, or in an older form `SERVICE_TIER_FLEX`
+    tier = (_field(body, "serviceTier", str) or "").lower().removeprefix("service_tier_")
+    return GenerationOptions(**options, stop=stop, service_tier=_TIERS.get(tier, tier))
 
 
 _TIERS: Final = {
@@ -183,12 +181,6 @@ _TIERS: Final = {
     "unspecified": None,
     "": None,
 }
-
-
-def _service_tier(body: NativeObject) -> str | None:
-    """Return the tier, which is `flex` or, in an older form, `SERVICE_TIER_FLEX`."""
-    word = (_field(body, "serviceTier", str) or "").lower().removeprefix("service_tier_")
-    return _TIERS.get(word, word)
 
 
 _JSON: Final = "application/json"

@@ -276,7 +276,11 @@ def _with_choice(
     allowed = [str(name) for name in names] if isinstance(names, list) else []
     has_mode = given is not None and mode != _MODES[0]
     if mode == "VALIDATED" and native:
-        offer = evolve(offer, tools=tuple(map(_strict, offer.tools)))
+        strict = (
+            evolve(tool, strict=True) if isinstance(tool, ToolDefinition) else tool
+            for tool in offer.tools
+        )
+        offer = evolve(offer, tools=tuple(strict))
         has_mode = False
     if mode == "ANY" and len(allowed) == 1:
         _check_offered(allowed[0], offer)
@@ -307,10 +311,6 @@ def _of_no_function(
     why = "no function is offered, and the provider calls its own tools as it sees fit"
     diagnostics.at("toolConfig.functionCallingConfig.mode").unsupported(why)
     return offer
-
-
-def _strict(tool: ToolSpec) -> ToolSpec:
-    return evolve(tool, strict=True) if isinstance(tool, ToolDefinition) else tool
 
 
 def _only(

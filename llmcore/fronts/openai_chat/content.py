@@ -149,8 +149,8 @@ def _read_native(native: Fields, path: str) -> ContentPart:
             return RefusalPart(required(native, "refusal", str, f"{path}."))
         case "thinking":  # Mistral's
             inner = native.get("thinking")
-            words = inner if isinstance(inner, str) else "".join(map(_words, objects(inner)))
-            return ReasoningPart(words)
+            texts = (str_or_empty(piece.get("text")) for piece in objects(inner))
+            return ReasoningPart(inner if isinstance(inner, str) else "".join(texts))
         case "image_url" | "input_image":
             return _image(native, path)
         case "input_audio":
@@ -169,10 +169,6 @@ def _read_native(native: Fields, path: str) -> ContentPart:
             )
         case kind:
             raise invalid(f"{path} has the unknown type {str(kind)[:80]!r}.", f"{path}.type")
-
-
-def _words(native: Fields) -> str:
-    return str_or_empty(native.get("text"))
 
 
 def _address(value: object, path: str) -> str:

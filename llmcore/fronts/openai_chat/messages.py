@@ -271,7 +271,9 @@ class MessageReader:
         function = object_or_empty(native.get("function"))
         kind = "custom" if custom else "function"
         name = required(custom or function, "name", str, f"{path}.{kind}.")
-        call_id = _id_of(native) or synthetic_call_id(None, index, number)
+        given = native.get("id")  # some clients send the number that a server gave
+        known_id = str(given) if type(given) is int else str_or_none(given)
+        call_id = known_id or synthetic_call_id(None, index, number)
         if custom:
             return ToolCallPart(call_id, name, text_or_json(custom.get("input")), kind="custom")
         call = written_call(call_id, name, text_or_json(function.get("arguments") or ""))
@@ -346,12 +348,6 @@ def _with_gathered_fields(native: Fields) -> Fields:
     """
     gathered = object_or_empty(native.get(_GATHERED))
     return {**gathered, **without(native, _GATHERED)} if gathered else native
-
-
-def _id_of(native: Fields) -> str | None:
-    """Return the id of a call; some clients send the number that a server gave."""
-    value = native.get("id")
-    return str(value) if type(value) is int else str_or_none(value)
 
 
 def _thinking_text(native: Fields) -> str:

@@ -121,7 +121,11 @@ class MessageItem:
     def end(self, event: TextEnd) -> None:
         """End the open part."""
         metadata = object_or_empty(event.provider_metadata.get(METADATA_KEY))
-        part = self._refused(event) if self._refusal else self._output_text(event)
+        if self._refusal:
+            self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
+            part = refusal_part(event.text)
+        else:
+            part = self._output_text(event)
         part |= object_or_empty(metadata.get(PART_FIELDS))
         self._writer.write("response.content_part.done", **self._place(), part=part)
         self._content.append(part)
@@ -130,10 +134,6 @@ class MessageItem:
         record = self._writer.record
         seen = read_part(part, self._writer.diagnostics) if record.compares else None
         record.show(record.part_of(event), seen)
-
-    def _refused(self, event: TextEnd) -> Item:
-        self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
-        return refusal_part(event.text)
 
     def _output_text(self, event: TextEnd) -> Item:
         place = self._place()

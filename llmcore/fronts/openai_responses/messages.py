@@ -264,14 +264,13 @@ class InputReader:
 
     def _call(self, item: Item) -> ToolCallPart | None:
         """Return *item* as a call, which is read once; None for any other item."""
-        known = self._read_items.get(id(item))
-        if known is None:
-            known = self._read_items[id(item)] = item, self._read_call(item)
-        return known[1]
-
-    def _read_call(self, item: Item) -> ToolCallPart | None:
+        if (known := self._read_items.get(id(item))) is not None:
+            return known[1]
         call = calls.call_part(item, self._registry, self._upstream.policy.registered_tools)
-        return calls.native_call(item) if call is None and self._native else call
+        if call is None and self._native:
+            call = calls.native_call(item)
+        self._read_items[id(item)] = item, call
+        return call
 
     def _result(self, item: Item, path: str) -> ToolResultPart | None:
         """Return the result of a call that the client ran, or its approval of a call."""

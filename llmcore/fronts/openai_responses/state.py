@@ -49,17 +49,13 @@ FindItem: TypeAlias = Callable[[str], JsonObject | None]
 """Returns the item of an id, with its sealed state; None if it is not stored."""
 
 
-def _no_item(_name: str) -> None:
-    return None
-
-
 @frozen(kw_only=True)
 class StoredContext:
     """The stored responses and items that one request refers to."""
 
     previous: StoredConversation | None = None
     """The conversation up to `previous_response_id`."""
-    find_item: FindItem = _no_item
+    find_item: FindItem = lambda _name: None
 
 
 NOTHING_STORED: Final = StoredContext()
@@ -85,7 +81,8 @@ def required_references(body: JsonObject) -> References:
     items = objects(body.get("input"))
     names = [(item, name) for item in items if (name := str_or_none(item.get("id"))) is not None]
     referred = [name for item, name in names if is_reference(item)]
-    bare = [name for item, name in names if _lacks_state(item)]
+    thoughts = [(item, name) for item, name in names if item.get("type") == "reasoning"]
+    bare = [name for item, name in thoughts if not item.get(SEALED)]
     last = frozenset() if body.get("store") is False else _last_of_responses(items)
     return References(
         previous_response_id=str_or_none(body.get("previous_response_id")),
@@ -98,10 +95,6 @@ def required_references(body: JsonObject) -> References:
 def is_reference(item: Mapping[str, Any]) -> bool:
     """Return whether *item* only refers to another item; the type may be missing."""
     return item.get("type") == "item_reference" or item.keys() == {"id"}
-
-
-def _lacks_state(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "reasoning" and not item.get(SEALED)
 
 
 def _last_of_responses(items: Sequence[Mapping[str, Any]]) -> frozenset[int]:

@@ -82,7 +82,7 @@ def from_request(
     if rules.system_messages and not system_messages:
         rules = evolve(rules, system_messages=False)
     try:
-        options = _options(request)
+        options = request.options_for(METADATA_KEY, request.provider_id)
         body, betas = _lower(request, options, rules, service_tiers, stream, diagnostics)
         named = _named_betas(options) if options else ()
         features = ",".join(dict.fromkeys((*betas, *named)))
@@ -90,10 +90,6 @@ def from_request(
         return Failure(error)
     headers = {_BETA_HEADER: features} if features else {}
     return Success(Built(cast("MessagesBody", body), tuple(diagnostics.entries), headers=headers))
-
-
-def _options(request: LLMRequest) -> JsonObject:
-    return request.options_for(METADATA_KEY, request.provider_id)
 
 
 def _lower(

@@ -89,6 +89,7 @@ def end_result(state: MessagesState, block: Block, events: Events) -> MessagesSt
     native = apply_deltas(block.native, to_list(block.pieces))
     call_id = str_or_empty(native.get("tool_use_id"))
     content = native.get("content")
+    failed = str(object_or_empty(content).get("type", "")).endswith("_error")
     # requests take no null where responses have one (`caller`)
     rest: JsonObject = present(native, but=_NOT_RESULT_METADATA)
     events.append(
@@ -96,7 +97,7 @@ def end_result(state: MessagesState, block: Block, events: Events) -> MessagesSt
             call_id,
             content,
             name=state.names.get(call_id),
-            is_error=native.get("is_error") is True or _is_error(content),
+            is_error=native.get("is_error") is True or failed,
             provider_executed=True,
             provider_metadata={METADATA_KEY: rest},
         )
@@ -105,10 +106,6 @@ def end_result(state: MessagesState, block: Block, events: Events) -> MessagesSt
 
 
 _NOT_RESULT_METADATA: Final = frozenset({"tool_use_id", "content"})
-
-
-def _is_error(content: JsonValue) -> bool:
-    return str(object_or_empty(content).get("type", "")).endswith("_error")
 
 
 def _report_sources(state: MessagesState, content: JsonValue, events: Events) -> MessagesState:

@@ -331,9 +331,10 @@ def _place_system_messages(drafts: list[_Draft]) -> tuple[list[Block], list[Mess
     turns = _joined(drafts)
     placed: list[_Draft] = []
     for index, draft in enumerate(turns):
-        before = turns[index - 1] if index else None
         next_role = turns[index + 1].role if index + 1 < len(turns) else "assistant"
-        legal = draft.role != "system" or (next_role == "assistant" and _may_follow(before))
+        legal = draft.role != "system" or (
+            next_role == "assistant" and _takes_system_after(turns[index - 1])
+        )
         placed.append(draft if legal else _as_user_text(draft))
     filled = [draft for draft in placed if draft.content]
     return leading, [
@@ -352,13 +353,9 @@ def _joined(drafts: list[_Draft]) -> list[_Draft]:
     return joined
 
 
-def _may_follow(before: _Draft | None) -> bool:
-    """Return whether a system message may come after *before*."""
-    if before is None or before.role == "system":
-        return False
-    last = before.content[-1] if before.content else {}
-    kind = str(last.get("type"))
-    return before.role == "user" or kind.endswith(RESULT_SUFFIX)
+def _takes_system_after(turn: _Draft) -> bool:
+    """Return whether a system message may come after *turn*."""
+    return turn.role == "user" or str(turn.content[-1].get("type")).endswith(RESULT_SUFFIX)
 
 
 def _as_user_text(draft: _Draft) -> _Draft:
@@ -370,12 +367,12 @@ def _as_user_text(draft: _Draft) -> _Draft:
 
 
 def _texts(draft: _Draft) -> list[Block]:
-    texts = [block for block in draft.content if _is_text(block)]
+    texts = [
+        block
+        for block in draft.content
+        if block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
     if len(texts) < len(draft.content):
         why = "only the text of a system message can be moved"
         draft.diagnostics.dropped("unsupported-content", why)
     return texts
-
-
-def _is_text(block: Block) -> bool:
-    return block.get("type") == "text" and isinstance(block.get("text"), str)

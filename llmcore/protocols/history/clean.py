@@ -355,10 +355,11 @@ def _clean_reasoning(
     """Return reasoning in the form that the target accepts; None if it accepts none."""
     cleaned = part if trusted else _without_proof(part, policy)
     backed = _is_backed(cleaned, policy)
+    more_than_an_id = cleaned.provider_metadata.get(policy.metadata_key, {}).keys() - {"id"}
     if policy.reasoning == "drop" or (policy.reasoning == "own" and not own):
         whose = " of other providers" if policy.reasoning == "own" else ""
         why = f"the target accepts no reasoning from earlier responses{whose}"
-    elif not (cleaned.text or backed or _has_data(cleaned, policy)):
+    elif not (cleaned.text or backed or more_than_an_id):
         why = "the target cannot read any of it"
     elif policy.reasoning == "signed" and not backed:
         why = "the target accepts only reasoning with a valid signature"
@@ -376,11 +377,6 @@ def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:
     if part.signature or part.encrypted:
         return True
     return policy.item_ids and "id" in part.provider_metadata.get(policy.metadata_key, {})
-
-
-def _has_data(part: ReasoningPart, policy: HistoryPolicy) -> bool:
-    """Return whether the target's own metadata on *part* holds more than an item's id."""
-    return bool(part.provider_metadata.get(policy.metadata_key, {}).keys() - {"id"})
 
 
 def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:

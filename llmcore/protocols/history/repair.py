@@ -258,7 +258,11 @@ def _message(group: list[Unit], policy: HistoryPolicy, diagnostics: Diagnostics)
         placed.sort(key=lambda entry: not isinstance(entry[1], ToolResultPart))
         role = "tool" if placed and isinstance(placed[0][1], ToolResultPart) else "user"
     places = tuple(place for place, _ in placed)
-    content = tuple(part for _, part in placed) or _placeholder(first, diagnostics)
+    content = tuple(part for _, part in placed)
+    if not content:
+        why = f"it is empty; {EMPTY_MESSAGE!r} is sent"
+        diagnostics.at(first.path).changed("empty-message", why)
+        content = (TextPart(EMPTY_MESSAGE),)
     sources = [source for unit in group for source in unit.sources]
     for source in sources:
         if source.role == role and _same(source.content, content):
@@ -278,11 +282,6 @@ def _is_unchanged(unit: Unit) -> bool:
         return False
     source = unit.sources[0]
     return source.role == unit.role and _same(source.content, [part for _, part in unit.parts])
-
-
-def _placeholder(unit: Unit, diagnostics: Diagnostics) -> tuple[TextPart, ...]:
-    diagnostics.at(unit.path).changed("empty-message", f"it is empty; {EMPTY_MESSAGE!r} is sent")
-    return (TextPart(EMPTY_MESSAGE),)
 
 
 def _same(before: Sequence[ContentPart], after: Sequence[ContentPart]) -> bool:

@@ -262,8 +262,9 @@ def on_reasoning(
     state = open_segment(state, "reasoning", events, fast_field="" if details else name)
     if text and not details and name and not state.plain_field:
         state = replace(state, plain_field=name)
-    others = _other_texts(delta, text)
-    if others:
+    given = {name: delta.get(name) for name in REASONING_FIELDS}
+    others = {n: value for n, value in given.items() if str_or_empty(value) not in ("", text)}
+    if others:  # another text than the one that was read
         events.append(ProviderEvent(state.context.provider, {"delta": others}))
     if isinstance(details, list):
         state, text = _on_details(state, details, text)
@@ -297,12 +298,6 @@ def _text(delta: NativeObject) -> tuple[str, str]:
     details = objects(delta.get("reasoning_details"))
     shown = (str_or_empty(detail.get("text") or detail.get("summary")) for detail in details)
     return "", "".join(shown)
-
-
-def _other_texts(delta: NativeObject, text: str) -> NativeObject:
-    """Return the fields of thinking whose text is another one than *text*, which was read."""
-    given = {name: delta.get(name) for name in REASONING_FIELDS}
-    return {n: value for n, value in given.items() if str_or_empty(value) not in ("", text)}
 
 
 def _signature(delta: NativeObject) -> str:
@@ -469,12 +464,11 @@ def emit_extra(state: ChatState, events: Events) -> None:
         return
     encrypted = "".join(to_list(state.info.encrypted))
     fields = {**state.info.extra, **({"encrypted_content": encrypted} if encrypted else {})}
-    if fields:
-        events.append(
-            ProviderEvent(
-                state.context.provider or METADATA_KEY,
-                fields,
-                replay=True,
-                provider_metadata={METADATA_KEY: {"place": "message"}},
-            )
+    events.append(
+        ProviderEvent(
+            state.context.provider or METADATA_KEY,
+            fields,
+            replay=True,
+            provider_metadata={METADATA_KEY: {"place": "message"}},
         )
+    )

@@ -81,7 +81,9 @@ def on_executed_tools(
         id_ = f"executed_{number if index is None else index}"
         name = str_or_none(tool.get("name")) or str_or_none(tool.get("type")) or "tool"
         if id_ not in state.calls.executed:
-            events.append(ToolCall(id_, name, _arguments(tool), provider_executed=True))
+            given: JsonValue = tool.get("arguments") or {}
+            arguments = json_or_text(given) if isinstance(given, str) else given
+            events.append(ToolCall(id_, name, arguments, provider_executed=True))
             executed = with_entry(state.calls.executed, id_, None)
             state = replace(state, calls=replace(state.calls, executed=executed))
         if tool.get("output") is not None:
@@ -107,11 +109,6 @@ _RESULTS: Final = ("search_results", "browser_results", "code_results")
 def _holds_results(results: object) -> bool:
     """Return whether *results*, a list or an object of lists, has more than empty lists."""
     return any(results.values()) if isinstance(results, dict) else bool(results)
-
-
-def _arguments(tool: NativeObject) -> JsonValue:
-    arguments: JsonValue = tool.get("arguments") or {}
-    return json_or_text(arguments) if isinstance(arguments, str) else arguments
 
 
 # -- Mistral

@@ -32,7 +32,8 @@ def lower_tools(
     *keys* are the ids under which raw tools are this server's own.
     """
     choice = _checked(request, dialect)
-    if _are_forbidden(choice, request, dialect):
+    forbids = choice is not None and choice.mode == "none" and bool(request.tools)
+    if forbids and "none" not in dialect.tool_choice_modes:
         why = "the server cannot forbid tool calls: the tools are left out"
         diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
         return {}
@@ -76,12 +77,6 @@ def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
             f"the server does not support the tool choice {choice.mode!r}; it takes: {modes}"
         )
     return choice
-
-
-def _are_forbidden(choice: ToolChoice | None, request: LLMRequest, dialect: ChatDialect) -> bool:
-    """Return whether no tool may be called, and the server has no choice for it."""
-    forbids = choice is not None and choice.mode == "none"
-    return forbids and bool(request.tools) and "none" not in dialect.tool_choice_modes
 
 
 def _lower_choice(choice: ToolChoice, alone: bool, tools: list[NativeObject]) -> object:

@@ -30,7 +30,6 @@ from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.state import (
     ID_FIELDS,
     Item,
-    ItemId,
     ResponsesState,
     item_ids,
     with_item,
@@ -55,9 +54,9 @@ def match_inside(state: ResponsesState, event: NativeObject, *types: str) -> Ite
         return candidate
     if item_id is not None:
         keys = [(type_, name, item_id) for type_ in types for name in ID_FIELDS]
-        item = _with_id(state, keys)
-        if item is not None:
-            return item
+        named = [state.items[at] for key in keys for at in state.ids.get(key, ())[-1:]]
+        if named:
+            return max(named, key=attrgetter("order"))
     if candidate is not None or number is not None:
         return candidate
     return _open(state, types)
@@ -159,12 +158,6 @@ def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
         if positions:
             return state.items[positions[-1]]
     return None
-
-
-def _with_id(state: ResponsesState, keys: Sequence[ItemId]) -> Item | None:
-    """Return the latest item that has one of the ids *keys*."""
-    matches = [state.items[at] for key in keys for at in state.ids.get(key, ())[-1:]]
-    return max(matches, key=attrgetter("order"), default=None)
 
 
 def _numbered(state: ResponsesState, number: int | None, types: Iterable[str]) -> Item | None:

@@ -148,13 +148,9 @@ def lower_result(
         native = {"type": words, "call_id": part.tool_call_id, "output": output}
     metadata = part.provider_metadata.get(METADATA_KEY)
     unread = object_or_empty(metadata.get(ITEM_FIELDS)) if metadata else {}
-    return _with_caller({**native, **unread} if unread else native, call)
-
-
-def _with_caller(native: NativeObject, call: NativeObject | None) -> NativeObject:
-    """Return a result that goes where its call came from: the model, or a program of it."""
+    # a result goes where its call came from: the model, or a program of it
     caller = object_or_empty((call or {}).get("caller"))
-    return {**native, "caller": caller} if caller else native
+    return {**native, **unread, **({"caller": caller} if caller else {})}
 
 
 _TYPES_BY_NAME: Final = {

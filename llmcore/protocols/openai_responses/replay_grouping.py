@@ -129,7 +129,11 @@ def lower_response(
                 item.id = None
             intact = True
         for item in group:
-            omitted = _omitted_fields(item, rules)
+            omitted = set(OUTPUT_ONLY_FIELDS)
+            if not rules.readable:
+                omitted |= OPAQUE_CALL_FIELDS
+            if _is_of_several(item, rules):
+                omitted.add(AGENT)
             unread = item.unread if rules.readable else {}
             natives += [
                 without({**native, **unread} if unread else native, *omitted)
@@ -341,12 +345,6 @@ def _is_readable(item: _Item, rules: ReplayRules) -> bool:
 
 
 # -- from items to JSON
-
-
-def _omitted_fields(item: _Item, rules: ReplayRules) -> frozenset[str]:
-    """Return the fields of *item* that are not sent."""
-    opaque = frozenset() if rules.readable else OPAQUE_CALL_FIELDS
-    return OUTPUT_ONLY_FIELDS | opaque | ({AGENT} if _is_of_several(item, rules) else frozenset())
 
 
 def _is_of_several(item: _Item, rules: ReplayRules) -> bool:
