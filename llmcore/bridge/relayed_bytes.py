@@ -25,7 +25,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
-from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInputDelta
+from llmcore.schema.events import SEGMENT_DELTAS, LLMEvent
 
 _BLANK_LINES: Final = (b"\n\n", b"\n\r\n", b"\r\r")
 """How a frame ends: with two line ends, each LF, CRLF or CR."""
@@ -34,7 +34,6 @@ _EDGE: Final = 2
 _LF: Final = ord("\n")
 """An integer, for `b"\\n" in payload` raises and clears an exception inside."""
 _FIRST_ERROR: Final = 300
-_DELTAS: Final = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _SHOWN: Final = re.compile(
     r"(anthropic-ratelimit-.+|x-ratelimit-.+|retry-after(-ms)?|x-should-retry"
     r"|openai-(processing-ms|version))$"
@@ -256,7 +255,7 @@ class RelayedBytes:
         """Begin a run if *last*, the event of the last frame of *sent*, is a delta."""
         form, self._seeks_delta = self._form, False
         is_next = not (self._unread or self.exhausted)
-        begins = form is not None and is_next and self._limited and type(last) in _DELTAS
+        begins = form is not None and is_next and self._limited and type(last) in SEGMENT_DELTAS
         self.run = _run_after(sent, form) if form is not None and begins else None
 
     async def pass_on(self) -> bytes:

@@ -8,31 +8,26 @@ from typing import TypeAlias
 
 from llmcore.folds.segments import SEGMENT_TEXT_CHANGED
 from llmcore.schema.events import (
+    SEGMENT_DELTAS,
+    SEGMENT_ENDS,
+    SEGMENT_STARTS,
     ErrorEvent,
     Finish,
     LLMEvent,
     ProviderEvent,
-    ReasoningDelta,
     ReasoningEnd,
-    ReasoningStart,
     StepFinish,
     StepStart,
     StreamStart,
-    TextDelta,
     TextEnd,
     TextStart,
     ToolCall,
     ToolError,
-    ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
     ToolResult,
 )
 from llmcore.schema.json import parse_arguments
-
-_STARTS = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
-_DELTAS = {TextDelta: "text", ReasoningDelta: "reasoning", ToolInputDelta: "tool"}
-_ENDS = {TextEnd: "text", ReasoningEnd: "reasoning", ToolInputEnd: "tool"}
 
 _End: TypeAlias = TextEnd | ReasoningEnd | ToolInputEnd
 _Problem: TypeAlias = Callable[[str], None]
@@ -144,19 +139,19 @@ class _Checker:
     def _segment(self, event: LLMEvent, problem: _Problem) -> None:
         kind = type(event)
         id_ = getattr(event, "id", "")
-        if kind in _STARTS:
-            key = _STARTS[kind], id_
+        if kind in SEGMENT_STARTS:
+            key = SEGMENT_STARTS[kind], id_
             if key in self._seen:
                 problem(f"{key} has already started")
             self._seen.add(key)
             self._open[key] = _Segment(event)
-        elif kind in _DELTAS:
-            key = _DELTAS[kind], id_
+        elif kind in SEGMENT_DELTAS:
+            key = SEGMENT_DELTAS[kind], id_
             if key not in self._open:
                 problem(f"{key} is not open")
             self._open.setdefault(key, _Segment(None)).chunks.append(event.text)  # type: ignore[union-attr]
-        elif kind in _ENDS:
-            key = _ENDS[kind], id_
+        elif kind in SEGMENT_ENDS:
+            key = SEGMENT_ENDS[kind], id_
             if key not in self._open:
                 problem(f"{key} is not open")
             segment = self._open.pop(key, _Segment(None))

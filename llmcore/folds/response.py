@@ -13,24 +13,24 @@ from llmcore.schema.content import ContentPart, ReasoningPart, RefusalPart, Text
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
+    SEGMENT_DELTAS,
+    SEGMENT_STARTS,
+    DeltaEvent,
     ErrorEvent,
     File,
     Finish,
     FinishReason,
     LLMEvent,
     ProviderEvent,
-    ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
     Source,
     StepFinish,
     StepStart,
     StreamStart,
-    TextDelta,
     TextEnd,
     TextStart,
     ToolCall,
-    ToolInputDelta,
     ToolInputStart,
     ToolResult,
 )
@@ -54,12 +54,8 @@ def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:
     return accumulator.response()
 
 
-_KIND_OF: Final[Mapping[type, str]] = {
-    **dict.fromkeys((TextStart, TextDelta, TextEnd), "text"),
-    **dict.fromkeys((ReasoningStart, ReasoningDelta, ReasoningEnd), "reasoning"),
-    # not ToolInputEnd: the call follows it
-    **dict.fromkeys((ToolInputStart, ToolInputDelta, ToolCall), "tool"),
-}
+_WHOLE: Final[Mapping[type, str]] = {TextEnd: "text", ReasoningEnd: "reasoning", ToolCall: "tool"}
+"""The kinds of segments by the events that have the whole: a call follows the end of its input."""
 
 
 class Accumulator:
@@ -153,8 +149,8 @@ class Accumulator:
 
     # -- deltas: the per-token path
 
-    def _delta(self, event: TextDelta | ReasoningDelta | ToolInputDelta) -> None:
-        slot = self._slots.get((_KIND_OF[type(event)], event.id))
+    def _delta(self, event: DeltaEvent) -> None:
+        slot = self._slots.get((SEGMENT_DELTAS[type(event)], event.id))
         if type(slot) is list:
             slot.append(event.text)
         else:
@@ -164,12 +160,12 @@ class Accumulator:
     # -- segments; each keeps the position of its start
 
     def _segment_start(self, event: TextStart | ReasoningStart | ToolInputStart) -> None:
-        key = _KIND_OF[type(event)], event.id
+        key = SEGMENT_STARTS[type(event)], event.id
         self._slots[key] = []
         self._starts[key] = event
 
     def _segment_end(self, event: TextEnd | ReasoningEnd | ToolCall) -> None:
-        self._slots[_KIND_OF[type(event)], event.id] = part_of(event)
+        self._slots[_WHOLE[type(event)], event.id] = part_of(event)
 
     def _whole_part(self, event: ToolResult | ProviderEvent | File) -> None:
         part = part_of(event, None if self._start is None else self._start.provider or None)
@@ -229,9 +225,9 @@ class Accumulator:
         self._error = event.error
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
-        **dict.fromkeys((TextDelta, ReasoningDelta, ToolInputDelta), _delta),
-        **dict.fromkeys((TextStart, ReasoningStart, ToolInputStart), _segment_start),
-        **dict.fromkeys((TextEnd, ReasoningEnd, ToolCall), _segment_end),
+        **dict.fromkeys(SEGMENT_DELTAS, _delta),
+        **dict.fromkeys(SEGMENT_STARTS, _segment_start),
+        **dict.fromkeys(_WHOLE, _segment_end),
         ToolResult: _whole_part,
         Source: _source,
         File: _whole_part,

@@ -32,6 +32,7 @@ from llmcore.schema.content import TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
+    SEGMENT_DELTAS,
     DeltaEvent,
     ErrorEvent,
     Finish,
@@ -70,12 +71,7 @@ MAX_PARTS: Final = 10_000
 _Start: TypeAlias = TextStart | ReasoningStart | ToolInputStart
 _Handler: TypeAlias = Callable[[Any, Any], Sequence[LLMEvent]]
 
-_DELTA_OF: Final[Mapping[str, type[DeltaEvent]]] = {
-    "text": TextDelta,
-    "reasoning": ReasoningDelta,
-    "tool": ToolInputDelta,
-}
-_KIND_OF: Final[Mapping[type, str]] = {delta: kind for kind, delta in _DELTA_OF.items()}
+_DELTA_OF: Final[Mapping[str, type]] = {kind: delta for delta, kind in SEGMENT_DELTAS.items()}
 
 
 def complete_segments(events: Iterable[LLMEvent]) -> list[LLMEvent]:
@@ -187,7 +183,7 @@ class SegmentFold:
     def _delta(self, event: DeltaEvent) -> Sequence[LLMEvent]:
         if self.append(event):
             return (event,)
-        kind = _KIND_OF[type(event)]
+        kind = SEGMENT_DELTAS[type(event)]
         opened = self._open.get((kind, event.id))
         if opened is None:
             return self._misplaced(event)

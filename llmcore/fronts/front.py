@@ -27,12 +27,12 @@ from llmcore.fronts.output import OutputWriter
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.quoted_arguments import CALL_EVENTS, QuotedArguments
 from llmcore.fronts.sealer import Sealer
-from llmcore.fronts.segment_order import DELTA_KINDS
 from llmcore.protocols.response_parts import CommentaryAsReasoning
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.events import (
+    SEGMENT_DELTAS,
     ErrorEvent,
     Finish,
     FinishReason,
@@ -230,10 +230,10 @@ class FrontWriter:
             event = read
         delta: Any = event
         kind = type(event)
-        if kind in DELTA_KINDS and (
+        if kind in SEGMENT_DELTAS and (
             kind is not ToolInputDelta or delta.id in self._arguments.plain
         ):
-            made = self._content.delta_of_live(DELTA_KINDS[kind], event)
+            made = self._content.delta_of_live(SEGMENT_DELTAS[kind], event)
             if made is not None:
                 return made
         for shown in self._arguments.read(event) if kind in CALL_EVENTS else (event,):

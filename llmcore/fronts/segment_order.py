@@ -11,18 +11,17 @@ from typing import Any, Final, TypeAlias
 from attrs import define, field
 
 from llmcore.schema.events import (
+    SEGMENT_DELTAS,
+    SEGMENT_ENDS,
+    SEGMENT_STARTS,
+    DeltaEvent,
     File,
     LLMEvent,
     ProviderEvent,
-    ReasoningDelta,
     ReasoningEnd,
-    ReasoningStart,
     TextDelta,
     TextEnd,
-    TextStart,
     ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
     ToolInputStart,
     ToolResult,
 )
@@ -30,20 +29,8 @@ from llmcore.schema.events import (
 Key: TypeAlias = tuple[str, str]
 """The kind of the segment, and its id."""
 
-_STARTS: Final = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
-DELTA_KINDS: Final[Mapping[type[LLMEvent], str]] = {
-    TextDelta: "text",
-    ReasoningDelta: "reasoning",
-    ToolInputDelta: "tool",
-}
-"""The kind of segment that a delta adds to."""
-_OTHERS: Final[Mapping[type[LLMEvent], str]] = {
-    **DELTA_KINDS,
-    TextEnd: "text",
-    ReasoningEnd: "reasoning",
-    ToolInputEnd: "tool",
-    ToolCall: "tool",
-}
+_LATER: Final[Mapping[type, str]] = {**SEGMENT_DELTAS, **SEGMENT_ENDS, ToolCall: "tool"}
+"""The kinds of segments by the events that come after their start."""
 _ENDS: Final = (TextEnd, ReasoningEnd, ToolCall)
 _DRAWS: Final = "image_generation"
 
@@ -75,10 +62,10 @@ class SegmentOrder:
         """Return what can be shown now that *event* came. A source never waits."""
         kind = type(event)
         of_segment: Any = event
-        if kind in _STARTS:
-            return self._start(event, (_STARTS[kind], of_segment.id))
-        if kind in _OTHERS:
-            return self._go_on(event, (_OTHERS[kind], of_segment.id))
+        if kind in SEGMENT_STARTS:
+            return self._start(event, (SEGMENT_STARTS[kind], of_segment.id))
+        if kind in _LATER:
+            return self._go_on(event, (_LATER[kind], of_segment.id))
         if isinstance(event, ToolResult):
             return self._result(event)
         if isinstance(event, File) and (segment := self._drawing()) is not None:
@@ -169,14 +156,11 @@ class SegmentOrder:
         return passed
 
 
-_DELTAS: Final = (TextDelta, ReasoningDelta, ToolInputDelta)
-
-
 def joined(events: Sequence[LLMEvent]) -> Iterator[LLMEvent]:
     """Yield *events*, deltas in a row as one."""
-    run: list[TextDelta | ReasoningDelta | ToolInputDelta] = []
+    run: list[DeltaEvent] = []
     for event in events:
-        if isinstance(event, _DELTAS):
+        if isinstance(event, DeltaEvent):
             run.append(event)
             continue
         yield from _one(run)
@@ -185,7 +169,7 @@ def joined(events: Sequence[LLMEvent]) -> Iterator[LLMEvent]:
     yield from _one(run)
 
 
-def _one(run: Sequence[TextDelta | ReasoningDelta | ToolInputDelta]) -> Iterator[LLMEvent]:
+def _one(run: Sequence[DeltaEvent]) -> Iterator[LLMEvent]:
     if not run:
         return
     text = "".join(delta.text for delta in run)

@@ -46,15 +46,13 @@ from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.event_base import attach_native
 from llmcore.schema.events import (
+    SEGMENT_DELTAS,
+    SEGMENT_STARTS,
     ErrorEvent,
     Finish,
     LLMEvent,
-    ReasoningDelta,
-    ReasoningStart,
     TextDelta,
     TextStart,
-    ToolInputDelta,
-    ToolInputStart,
 )
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
@@ -62,10 +60,9 @@ from llmcore.schema.response import LLMResponse
 
 _UNREPRESENTABLE: Final = (LLMError, RecursionError)
 """Raised for JSON that no value can hold, such as excessive nesting."""
-_DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
+
 _AT_ONCE = 64
 """So many frames at most are copied for a `FastReader`, which may read only the first."""
-_STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 
 
 class ResponseDecoder:
@@ -260,7 +257,7 @@ class ResponseDecoder:
             else:
                 read = self._read((frame,))
             events += read
-            if not _DELTAS.isdisjoint(map(type, read)):
+            if not SEGMENT_DELTAS.keys().isdisjoint(map(type, read)):
                 self.until_delta = False
                 self._kept = frames[number:]
                 break
@@ -304,7 +301,7 @@ class ResponseDecoder:
             else:
                 events += self.fail(unreadable_error(frame[1], error))
             return
-        if len(bare) == 1 and type(bare[0]) in _DELTAS and self._segments.append(bare[0]):  # type: ignore[arg-type]
+        if len(bare) == 1 and type(bare[0]) in SEGMENT_DELTAS and self._segments.append(bare[0]):  # type: ignore[arg-type]
             events.append(bare[0])
         else:
             self._add_completed(bare, events)
@@ -436,7 +433,7 @@ class ResponseDecoder:
             for done in (event,) if kind is ErrorEvent else self._segments.feed(filled):
                 kind = type(done)
                 events.append(done)
-                if kind in _DELTAS:
+                if kind in SEGMENT_DELTAS:
                     continue
                 if isinstance(done, ErrorEvent):
                     self.keep_usage()
@@ -444,8 +441,8 @@ class ResponseDecoder:
                     if done.error.partial is None:
                         done.error.partial = self._resumable_partial()
                 self.accumulator.feed(done)
-                if kind in _STARTS:
-                    key = _STARTS[kind], str(done.id)  # type: ignore[union-attr]
+                if kind in SEGMENT_STARTS:
+                    key = SEGMENT_STARTS[kind], str(done.id)  # type: ignore[union-attr]
                     chunks = self._segments.chunks(key)
                     if chunks is not None:
                         self.accumulator.share_chunks(key, chunks)

@@ -18,7 +18,8 @@ a `start`, where the same model gives its response in parts.
 `llmcore.folds.grammar` checks these rules.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, Union
 
 from attrs import field
 
@@ -452,6 +453,23 @@ class ProviderEvent(EventBase):
 
 DeltaEvent: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
 """An event that adds to the text of an open segment."""
+
+SEGMENT_STARTS: Final[Mapping[type, str]] = {
+    TextStart: "text",
+    ReasoningStart: "reasoning",
+    ToolInputStart: "tool",
+}
+SEGMENT_DELTAS: Final[Mapping[type, str]] = {
+    TextDelta: "text",
+    ReasoningDelta: "reasoning",
+    ToolInputDelta: "tool",
+}
+SEGMENT_ENDS: Final[Mapping[type, str]] = {
+    TextEnd: "text",
+    ReasoningEnd: "reasoning",
+    ToolInputEnd: "tool",
+}
+"""The kinds of segments by the events that start, continue and end one."""
 
 
 LLMEvent: TypeAlias = Union[

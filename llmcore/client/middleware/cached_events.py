@@ -9,6 +9,7 @@ from llmcore.schema import codec, json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
+    SEGMENT_DELTAS,
     Finish,
     LLMEvent,
     ReasoningDelta,
@@ -20,7 +21,6 @@ from llmcore.schema.events import (
     ToolInputEnd,
 )
 
-_DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _MARK = Diagnostic(
     FROM_CACHE,
     "response",
@@ -38,7 +38,7 @@ class Recording:
     def add(self, batch: Sequence[LLMEvent]) -> None:
         """Add the next events."""
         for event in batch:
-            if type(event) not in _DELTAS:
+            if type(event) not in SEGMENT_DELTAS:
                 self._add(event)
 
     def _add(self, event: LLMEvent) -> None:
