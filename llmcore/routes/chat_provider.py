@@ -21,7 +21,7 @@ from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import BaseUrlVariable, checked_base_url
 from llmcore.routes.defaults import RouteDefaults, with_headers
-from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.endpoint import BaseUrlOf, Endpoint
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.providers import LISTED
 from llmcore.routes.route import Route
@@ -74,17 +74,19 @@ class Profile:
         *,
         api_key: str | None = None,
         auth: Auth | None = None,
-        base_url: str | None = None,
+        base_url: str | BaseUrlOf | None = None,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
     ) -> Route[ChatBody]:
         """Return the configured route; ConfigurationError for invalid arguments."""
-        where: str | BaseUrlVariable = checked_base_url(
-            self.base_url if base_url is None else base_url
-        )
+        where: str | BaseUrlOf
         if base_url is None and self.base_url_variable is not None:
             where = BaseUrlVariable(self.base_url_variable, self.base_url)
+        elif callable(base_url):
+            where = base_url
+        else:
+            where = checked_base_url(self.base_url if base_url is None else base_url)
         return Route.make(
             id=f"{self.id}-chat",
             provider=self.id,

@@ -17,13 +17,13 @@ from typing import Final
 
 from attrs import evolve
 
-from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.chat_provider import Profile
 from llmcore.routes.defaults import RouteDefaults, with_headers
-from llmcore.routes.endpoint import BaseUrlOf, Endpoint
+from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
@@ -36,7 +36,6 @@ AI_GATEWAY: Final = "cloudflare-ai-gateway"
 ACCOUNT_VARIABLE: Final = "CLOUDFLARE_ACCOUNT_ID"
 GATEWAY_HEADER: Final = "cf-aig-authorization"
 
-WORKERS_AUTH: Final = Auth.env("CLOUDFLARE_API_TOKEN")
 GATEWAY_AUTH: Final = Auth.first_of(Auth.env("CF_AIG_TOKEN", header=GATEWAY_HEADER), Auth.none())
 """A gateway asks for a key only if its owner has switched that on."""
 
@@ -53,8 +52,15 @@ UPSTREAMS: Final[Mapping[str, str]] = {
 }
 """The path in a gateway's URL that represents a provider's base URL."""
 
-_WORKERS_DIALECT: Final = evolve(COMPATIBLE, null_content=False)
-"""A null beside calls is an error. Source: https://github.com/we-promise/sure/pull/467."""
+_WORKERS: Final = Profile.of_listed(
+    WORKERS_AI,
+    base_url="https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
+    # a null beside calls is an error: https://github.com/we-promise/sure/pull/467
+    dialect=evolve(COMPATIBLE, null_content=False),
+)
+_AI_GATEWAY: Final = Profile.of_listed(
+    AI_GATEWAY, base_url="https://gateway.ai.cloudflare.com/v1/{account}/"
+)
 _ACCOUNT: Final = re.compile(r"[A-Za-z0-9]+")
 _GATEWAY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -83,15 +89,12 @@ class CloudflareWorkersAI(ConfigurableProvider):
         is CLOUDFLARE_API_TOKEN when a request is prepared, as the account is
         CLOUDFLARE_ACCOUNT_ID. A `base_url` includes the account.
         """
-        account = _account(account_id)
-        url = "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1"
+        of_account = partial(_with_account, _WORKERS.base_url, _account(account_id))
         self._set_fields(
-            chat_route=_chat_route(
-                WORKERS_AI,
-                base_url=partial(_with_account, url, account)
-                if base_url is None
-                else checked_base_url(base_url),
-                auth=choose_auth(api_key=api_key, auth=auth, fallback=WORKERS_AUTH),
+            chat_route=_WORKERS.route(
+                api_key=api_key,
+                auth=auth,
+                base_url=of_account if base_url is None else base_url,
                 headers=headers,
                 query=query,
                 defaults=defaults,
@@ -143,14 +146,13 @@ class CloudflareAIGateway(ConfigurableProvider):
             )
         of_key = partial(Auth.header, GATEWAY_HEADER, prefix="Bearer ")
         own_auth = choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=GATEWAY_AUTH)
-        url = f"https://gateway.ai.cloudflare.com/v1/{{account}}/{gateway}"
+        url = f"{_AI_GATEWAY.base_url}{gateway}"
         where: str | BaseUrlOf = partial(_with_account, url, _account(account_id))
         where = where if base_url is None else checked_base_url(base_url)
         both = (
             own_auth if upstream_key is None else Auth.all_of(own_auth, Auth.bearer(upstream_key))
         )
-        route = _chat_route(
-            AI_GATEWAY,
+        route = _AI_GATEWAY.route(
             base_url=_below(where, "compat"),
             auth=both,
             headers=headers,
@@ -196,25 +198,6 @@ class CloudflareAIGateway(ConfigurableProvider):
             auth=own_auth if stored_key else Auth.all_of(own_auth, route.auth),
             defaults=with_headers(route.defaults, self.chat_route.defaults.headers),
         ).model(model.id)
-
-
-def _chat_route(
-    provider: str,
-    *,
-    base_url: str | BaseUrlOf,
-    auth: Auth,
-    headers: Mapping[str, str] | None,
-    query: Mapping[str, str] | None,
-    defaults: RouteDefaults | None,
-) -> Route[ChatBody]:
-    return Route.make(
-        id=f"{provider}-chat",
-        provider=provider,
-        protocol=openai_chat.make(_WORKERS_DIALECT if provider == WORKERS_AI else COMPATIBLE),
-        endpoint=Endpoint.path("/chat/completions", base_url=base_url, query=query),
-        auth=auth,
-        defaults=with_headers(defaults, headers),
-    )
 
 
 # -- where the account is
