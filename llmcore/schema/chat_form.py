@@ -240,7 +240,7 @@ def _bytes(text: str, where: str) -> bytes:
     return data
 
 
-_HOSTED: Final = ("search", "code_", "computer", "mcp", "fetch")
+_WORDS_OF_HOSTED: Final = ("search", "code_", "computer", "mcp", "fetch")
 """Parts of the names of tools that providers run."""
 
 
@@ -252,7 +252,7 @@ def _hint_on_tool(tool: Mapping[str, Any]) -> str:
         return ': "type" is missing'
     if "function_declarations" in tool or "functionDeclarations" in tool:
         return ", one for each of the function declarations"
-    if any(word in str(name) for name in (tool.get("type"), *tool) for word in _HOSTED):
+    if any(word in str(name) for name in (tool.get("type"), *tool) for word in _WORDS_OF_HOSTED):
         return "; a tool of the provider is a HostedTool, such as HostedTool.web_search()"
     return ""
 

@@ -41,7 +41,7 @@ from llmcore.schema.frozen import frozen
 from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 
-_HOSTED: Final[Mapping[str, HostedToolKind]] = {
+_KINDS: Final[Mapping[str, HostedToolKind]] = {
     "web_search_": "web_search",
     "web_fetch_": "web_fetch",
     "code_execution_": "code_execution",
@@ -302,7 +302,7 @@ class _ToolReader:
 
 def _hosted_kind(type_: str) -> HostedToolKind | None:
     """Return the kind of a tool that the provider runs; None for another tool."""
-    for start, kind in _HOSTED.items():
+    for start, kind in _KINDS.items():
         if type_.startswith(start):
             return kind
     return None

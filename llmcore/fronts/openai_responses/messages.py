@@ -130,7 +130,7 @@ _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
 """Items that configure the request and are not part of the conversation."""
 _NAMED: Final = frozenset({"function_call", "custom_tool_call"})
 """Calls that name their tool; for other calls, the type identifies it."""
-_HOSTED: Final[Mapping[str, str | None]] = {
+_RESULT_FIELDS: Final[Mapping[str, str | None]] = {
     "code_interpreter_call": "outputs",
     "file_search_call": "results",
     "image_generation_call": None,
@@ -145,7 +145,7 @@ _HOSTED: Final[Mapping[str, str | None]] = {
     "web_search_call": None,
 }
 """Items of tools that a provider ran, and the field with the tool's result."""
-_OF_HOSTED: Final = frozenset(
+_KNOWN_OF_HOSTED: Final = frozenset(
     {"arguments", "call_id", "code", "id", "name", "queries", "status", "type"}
 )
 """Fields of those items that other upstreams get; only their API has others, as of an image."""
@@ -235,7 +235,7 @@ class InputReader:
         elif (message := self._of_compaction_or_tools(item, type_)) is not None:
             self._end_run()
             self._messages.append(message)
-        elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
+        elif type_ in _RESULT_FIELDS or (type_ in _UNREADABLE and self._native):
             self._run.add(EchoedHostedItem(native=item, path=path))
             if type_ == "shell_call":
                 self._remote.add(str(item.get("call_id")))
@@ -457,15 +457,15 @@ class InputReader:
         if self._native:
             return [ProviderPart(METADATA_KEY, native)]
         if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
-            report_unknown(native, _OF_HOSTED | {"result"}, self._diagnostics, echo.path)
+            report_unknown(native, _KNOWN_OF_HOSTED | {"result"}, self._diagnostics, echo.path)
             return [ImagePart(data=data)]
-        field = _HOSTED.get(type_) or ""
+        field = _RESULT_FIELDS.get(type_) or ""
         returned = native.get(field)
         if returned in (None, "", []):
             why = f"a {type_} item without its result has no form at the upstream"
             self._diagnostics.at(echo.path).dropped("hosted-tool-dropped", why)
             return []
-        report_unknown(native, _OF_HOSTED | {field}, self._diagnostics, echo.path)
+        report_unknown(native, _KNOWN_OF_HOSTED | {field}, self._diagnostics, echo.path)
         tool = type_.removesuffix("_output").removesuffix("_call")
         name = str_or_none(native.get("name")) or tool
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))

@@ -114,7 +114,7 @@ def _lower_custom(tool: CustomTool) -> NativeObject:
 def _lower_hosted(tool: HostedTool, model: str, diagnostics: Diagnostics) -> NativeObject | None:
     if tool.kind in _NATIVE_KINDS:
         return {"type": tool.kind, **tool.options}
-    form = _HOSTED.get(tool.kind)
+    form = _FORMS.get(tool.kind)
     if form is None:
         diagnostics.dropped("unsupported-tool", f"the Responses API has no {tool.kind} tool")
         return None
@@ -180,7 +180,7 @@ _NATIVE_KINDS: Final = frozenset({"image_generation", "mcp", "tool_search"})
 """Kinds that have the API's own names, and its own options."""
 
 
-_HOSTED: Final[dict[str, Callable[[NativeObject, str, Diagnostics], NativeObject]]] = {
+_FORMS: Final[dict[str, Callable[[NativeObject, str, Diagnostics], NativeObject]]] = {
     "code_execution": _code_execution,
     "computer_use": _computer_use,
     "file_search": _file_search,
