@@ -28,6 +28,7 @@ from llmcore.protocols.openai_responses.names import PARAMETERS
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
@@ -52,29 +53,44 @@ def refuse_unsupported(body: Body) -> None:
 # -- typed reading
 
 
-_TYPES: Final[Mapping[str, type]] = {
-    "access_programs": dict,
-    "background": bool,
-    "context_management": list,
-    "image": dict,
-    "max_tool_calls": int,
-    "metadata": dict,
-    "multi_agent": dict,
-    "previous_response_id": str,
-    "safety_identifier": str,
-    "service_tier": str,
-    "truncation": str,
-    "user": str,
+@frozen
+class _Parameter:
+    """A parameter that upstreams get by its name, if their API has it."""
+
+    type: type | None = None
+    defaults: tuple[object, ...] = ()
+    """Values that mean the same as none: omitting them loses nothing."""
+    in_chat: bool = False
+    """Whether Chat Completions has it, too."""
+
+
+_NATIVE: Final[Mapping[str, _Parameter]] = {
+    "access_programs": _Parameter(dict, ({},)),
+    "context_management": _Parameter(list, ([],)),
+    "image": _Parameter(dict, ({}, {"context_compression": "auto"})),
+    "max_tool_calls": _Parameter(int),
+    "moderation": _Parameter(),
+    "multi_agent": _Parameter(dict, ({"enabled": False},)),
+    "safety_identifier": _Parameter(str, in_chat=True),
+    "truncation": _Parameter(str, ("disabled",)),
+    "user": _Parameter(str, in_chat=True),
 }
-"""The types of fields that are not read here: those that every response repeats, and those of the
-upstream's API alone."""
+_REPEATED: Final[Mapping[str, type]] = {
+    "background": bool,
+    "metadata": dict,
+    "previous_response_id": str,
+    "service_tier": str,
+}
+"""The types of fields that every response repeats."""
 
 
 def check_types(body: Body) -> None:
     """Raise FrontError for a field of another type, which a response could not repeat."""
-    for name, kind in _TYPES.items():
-        if name in body:
-            read_field(body, name, kind)
+    for name, kind in _REPEATED.items():
+        read_field(body, name, kind)
+    for name, parameter in _NATIVE.items():
+        if parameter.type is not None:
+            read_field(body, name, parameter.type)
     for name, value in object_or_empty(body.get("metadata")).items():
         if not isinstance(value, str):
             place = f"metadata.{name[:100]}"
@@ -122,33 +138,12 @@ def read_format(body: Body) -> ResponseFormat | None:
 
 # -- native fields
 
-_PASSED: Final[Mapping[str, frozenset[str]]] = {
-    RESPONSES: frozenset(
-        {"access_programs", "context_management", "image", "max_tool_calls", "moderation"}
-        | {"multi_agent", "safety_identifier", "truncation", "user"}
-    ),
-    CHAT: frozenset({"safety_identifier", "user"}),
-}
-"""Parameters that an API takes by the same name."""
-_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {
-    "access_programs": ({},),
-    "context_management": ([],),
-    "image": ({}, {"context_compression": "auto"}),
-    "multi_agent": ({"enabled": False},),
-    "truncation": ("disabled",),
-}
-"""Values equal to the default: omitting them loses nothing."""
-_OPTIONAL: Final = (
-    "access_programs", "context_management", "image", "max_tool_calls", "moderation",
-    "multi_agent", "safety_identifier", "truncation", "user",
-)  # fmt: skip
 _READ_FIELDS: Final = frozenset(
     {
-        *_OPTIONAL, *PARAMETERS.values(), *_PENALTIES, "background", "client_metadata",
-        "conversation", "generate", "include", "input", "instructions", "metadata", "model",
-        "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key",
-        "prompt_cache_options", "prompt_cache_retention", "reasoning", "store", "stream",
-        "stream_options", "text", "tool_choice", "tools", "type",
+        *_NATIVE, *_REPEATED, *PARAMETERS.values(), *_PENALTIES, "client_metadata", "conversation",
+        "generate", "include", "input", "instructions", "model", "parallel_tool_calls", "prompt",
+        "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning", "store",
+        "stream", "stream_options", "text", "tool_choice", "tools", "type",
     }
 )  # fmt: skip
 
@@ -193,12 +188,11 @@ def provider_options(
     *choice* is the native choice of tools, where the upstream is sent one.
     """
     options: dict[str, Any] = {} if choice is None else {TOOL_CHOICE: choice}
-    passed = _PASSED.get(protocol_id or "", frozenset())
-    for name in _OPTIONAL:
+    for name, parameter in _NATIVE.items():
         value = body.get(name)
-        if value is None or value in _DEFAULTS.get(name, ()):
+        if value is None or value in parameter.defaults:
             continue
-        if name in passed:
+        if protocol_id == RESPONSES or (protocol_id == CHAT and parameter.in_chat):
             options[name] = value
         elif name in END_USER and protocol_id == MESSAGES and "metadata" not in options:
             options["metadata"] = {"user_id": str(value)}
