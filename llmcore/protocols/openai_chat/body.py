@@ -20,6 +20,7 @@ from llmcore.protocols.forced_format import (
 from llmcore.protocols.lowering import (
     check_least,
     lower_service_tier,
+    matches_model,
     with_accepted_effort,
     with_stream_options,
 )
@@ -175,7 +176,7 @@ def lower_caching(
     for name, value in (("key", cache.key), ("retention", cache.retention)):
         if value is not None and not dialect.prompt_cache_key:
             diagnostics.at(f"cache.{name}").unsupported(f"the server has no cache {name}")
-    if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
+    if cache.mode == "auto" and matches_model(dialect.auto_cache_models, request.model_id):
         fields["cache_control"] = cache_mark(cache.ttl)
     elif cache.ttl is not None and not dialect.cache_control:
         diagnostics.at("cache.ttl").unsupported("the server decides how long it caches")
@@ -190,7 +191,7 @@ def _supported(
     rejected = dialect.unsupported
     if dialect.fixed_sampling.rejects(request.model_id, body.get("reasoning_effort", effort)):
         rejected |= SAMPLING
-    if dialect.rejects_stop(request.model_id):
+    if matches_model(dialect.no_stop, request.model_id):
         rejected |= {"stop"}
     if body.get("temperature") == 1:
         rejected -= {"temperature"}  # the one value that every model takes
@@ -235,7 +236,7 @@ def _reasoning_beside_tools(
     reasoning, choice, model = request.reasoning, request.tool_choice, request.model_id
     effort = reasoning.effort if reasoning else None
     forced = choice is not None and choice.mode in ("required", "named")
-    if effort != "none" and forced and dialect.thinks_not_when_forced(model):
+    if effort != "none" and forced and matches_model(dialect.forced_calls_stop_thinking, model):
         why = f"{model} can be forced to call a tool only while it does not think"
     elif request.tools and dialect.thinks_not_beside_tools(model, effort):
         why = f"{model} supports tools over Chat Completions only without reasoning"

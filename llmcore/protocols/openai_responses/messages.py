@@ -16,6 +16,7 @@ from llmcore.protocols.history import (
     native_provider_ids,
     repair,
 )
+from llmcore.protocols.lowering import matches_model
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
@@ -72,7 +73,7 @@ def target_of(
         policy=policy,
         keys=native_provider_ids(request, METADATA_KEY, PROTOCOL_ID),
         stateless=stateless,
-        breakpoints=dialect.takes_breakpoints(request.model_id),
+        breakpoints=matches_model(dialect.breakpoint_models, request.model_id),
         agents=has_agents(options),
     )
 

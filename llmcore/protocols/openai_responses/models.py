@@ -51,10 +51,6 @@ class ResponsesDialect:
         """Return whether *model* accepts a concise summary of reasoning."""
         return not matches_model(self.never_concise, model)
 
-    def takes_breakpoints(self, model: str) -> bool:
-        """Return whether *model* takes breakpoints of the prompt cache."""
-        return matches_model(self.breakpoint_models, model)
-
     def encrypts_reasoning(self, model: str) -> bool:
         """Return whether *model* can be asked for encrypted reasoning."""
         return not (self.plain_models and re.search(self.plain_models, model))
