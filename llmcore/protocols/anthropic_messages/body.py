@@ -15,18 +15,13 @@ from attrs import evolve
 from msgspec.structs import replace
 
 from llmcore.protocols import claude
+from llmcore.protocols.anthropic_messages import names
 from llmcore.protocols.anthropic_messages.caching import place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
 from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
 from llmcore.protocols.anthropic_messages.names import (
-    FALLBACK,
-    LEAST,
     METADATA_KEY,
-    MISSING_PARAMETERS,
-    PARAMETERS,
     PROTOCOL_ID,
-    SERVICE_TIERS,
-    THINKING_BLOCKS,
     MessageParam,
     MessagesBody,
 )
@@ -70,7 +65,7 @@ def from_request(
     *,
     rules_of: RulesOf = rules_of,
     system_messages: bool = True,
-    service_tiers: Mapping[str, str] = SERVICE_TIERS,
+    service_tiers: Mapping[str, str] = names.SERVICE_TIERS,
 ) -> Result[Built[MessagesBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in `stream`.
 
@@ -187,10 +182,11 @@ def lower_generation(
     options = request.generation
     if is_unset(options):
         return {}
-    check_least(options, LEAST)
-    fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
+    check_least(options, names.LEAST)
+    parameters = names.PARAMETERS.items()
+    fields: dict[str, Any] = {native: getattr(options, name) for name, native in parameters}
     fields["temperature"] = claude.at_most_one("temperature", options.temperature, diagnostics)
-    note_missing(options, MISSING_PARAMETERS, diagnostics)
+    note_missing(options, names.MISSING_PARAMETERS, diagnostics)
     thinks = claude.is_thinking(thinking)
     for name, why in claude.refused_sampling(fields, rules, thinks=thinks).items():
         diagnostics.at(f"generation.{name}").unsupported(why)
@@ -254,7 +250,7 @@ _BETA_BY_SETTING: Final = {
 }
 _BETA_BY_EDIT: Final = {"compact_20260112": "compact-2026-01-12"}
 _BETA_BY_BLOCK: Final = {
-    FALLBACK: _SERVER_SIDE_FALLBACK,
+    names.FALLBACK: _SERVER_SIDE_FALLBACK,
     "tool_addition": "mid-conversation-tool-changes-2026-07-01",
     "tool_removal": "mid-conversation-tool-changes-2026-07-01",
 }
@@ -364,4 +360,4 @@ def _continues_without_thinking(messages: Sequence[MessageParam]) -> bool:
         return False
     if not any(block.get("type") == "tool_result" for block in messages[-1]["content"]):
         return False
-    return messages[-2]["content"][0].get("type") not in THINKING_BLOCKS
+    return messages[-2]["content"][0].get("type") not in names.THINKING_BLOCKS

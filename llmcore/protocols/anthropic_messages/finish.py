@@ -16,16 +16,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols.anthropic_messages import names
 from llmcore.protocols.anthropic_messages.content import on_text_start
-from llmcore.protocols.anthropic_messages.names import (
-    CACHE_READ_TOKENS,
-    CACHE_WRITE_TOKENS,
-    FINISH_REASONS,
-    INPUT_TOKENS,
-    METADATA_KEY,
-    OUTPUT_TOKENS,
-    PROTOCOL_ID,
-)
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
@@ -57,7 +50,7 @@ from llmcore.schema.usage import Usage
 
 # -- token counts
 
-_INPUTS: Final = (INPUT_TOKENS, CACHE_READ_TOKENS, CACHE_WRITE_TOKENS)
+_INPUTS: Final = (names.INPUT_TOKENS, names.CACHE_READ_TOKENS, names.CACHE_WRITE_TOKENS)
 
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
@@ -71,7 +64,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     details = object_or_empty(usage.get("output_tokens_details"))
     return Usage.make(
         input_tokens=(uncached or 0) + (read or 0) + (write or 0) if stated else None,
-        output_tokens=count_or_none(usage.get(OUTPUT_TOKENS)),
+        output_tokens=count_or_none(usage.get(names.OUTPUT_TOKENS)),
         cache_read_tokens=read,
         cache_write_tokens=write,
         cache_write_1h_tokens=long_lived,
@@ -145,7 +138,7 @@ def closing_events(state: MessagesState) -> Sequence[LLMEvent]:
     events: Events = []
     _explain_refusal(state, events)
     reason = map_finish_reason(
-        info.reason, FINISH_REASONS, called=state.called, format_called=state.format_called
+        info.reason, names.FINISH_REASONS, called=state.called, format_called=state.format_called
     )
     usage = None if info.usage is None else map_usage(info.usage)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
@@ -202,7 +195,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         model=document.get("model"),
         response_id=document.get("id"),
         reason=map_finish_reason(
-            reason, FINISH_REASONS, called="tool_use" in kinds, format_called=False
+            reason, names.FINISH_REASONS, called="tool_use" in kinds, format_called=False
         ),
         usage=usage,
         metadata={METADATA_KEY: facts} if facts else {},

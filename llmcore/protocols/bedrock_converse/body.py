@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from llmcore.protocols import claude
+from llmcore.protocols.bedrock_converse import names
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
 from llmcore.protocols.bedrock_converse.models import (
@@ -28,12 +29,8 @@ from llmcore.protocols.bedrock_converse.models import (
     rules_of,
 )
 from llmcore.protocols.bedrock_converse.names import (
-    LEAST,
     METADATA_KEY,
-    MISSING_PARAMETERS,
-    PARAMETERS,
     PROTOCOL_ID,
-    SERVICE_TIERS,
     ConverseBody,
     ConverseMessage,
 )
@@ -121,7 +118,7 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
     choice = format_choice(lowered_format, rules) or tools.choice
     if tool_config and choice:
         tool_config["toolChoice"] = choice
-    tier = lower_service_tier(request, SERVICE_TIERS, diagnostics)
+    tier = lower_service_tier(request, names.SERVICE_TIERS, diagnostics)
     body: dict[str, Any] = {
         "messages": prompt.messages,
         "system": prompt.system,
@@ -300,18 +297,18 @@ def lower_generation(
     options = request.generation
     if is_unset(options):
         return {}, {}
-    check_least(options, LEAST)
+    check_least(options, names.LEAST)
     fields: dict[str, Any] = {
         "max_tokens": options.max_tokens,
         "temperature": claude.at_most_one("temperature", options.temperature, diagnostics),
         "top_p": claude.at_most_one("top_p", options.top_p, diagnostics),
         "top_k": options.top_k,
     }
-    note_missing(options, MISSING_PARAMETERS, diagnostics)
+    note_missing(options, names.MISSING_PARAMETERS, diagnostics)
     for name, why in _refused(fields, rules, reasoning).items():
         diagnostics.at(f"generation.{name}").unsupported(why)
         fields[name] = None
-    inference = {native: fields[name] for name, native in PARAMETERS.items()}
+    inference = {native: fields[name] for name, native in names.PARAMETERS.items()}
     inference["stopSequences"] = _stop_sequences(options.stop, rules, diagnostics) or None
     inference = present(inference)
     return inference, _lower_top_k(fields["top_k"], rules, diagnostics)

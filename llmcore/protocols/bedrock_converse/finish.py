@@ -15,15 +15,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from llmcore.protocols.bedrock_converse.names import (
-    CACHE_READ_TOKENS,
-    CACHE_WRITE_TOKENS,
-    FINISH_REASONS,
-    METADATA_KEY,
-    OUTPUT_TOKENS,
-    PROTOCOL_ID,
-    TOTAL_TOKENS,
-)
+from llmcore.protocols.bedrock_converse import names
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState
 from llmcore.protocols.response_parts import (
     CompleteEvents,
@@ -48,16 +41,16 @@ from llmcore.schema.usage import Usage
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     """Return a native usage object by the inclusive contract; *tier* is `serviceTier`."""
     uncached = count_or_none(usage.get("inputTokens"))
-    read = count_or_none(usage.get(CACHE_READ_TOKENS))
-    write = count_or_none(usage.get(CACHE_WRITE_TOKENS))
+    read = count_or_none(usage.get(names.CACHE_READ_TOKENS))
+    write = count_or_none(usage.get(names.CACHE_WRITE_TOKENS))
     by_ttl = _written(usage)
     if write is None and by_ttl:
         write = sum(by_ttl.values())
     stated = any(number is not None for number in (uncached, read, write))
     return Usage.make(
         input_tokens=(uncached or 0) + (read or 0) + (write or 0) if stated else None,
-        output_tokens=count_or_none(usage.get(OUTPUT_TOKENS)),
-        total_tokens=count_or_none(usage.get(TOTAL_TOKENS)),
+        output_tokens=count_or_none(usage.get(names.OUTPUT_TOKENS)),
+        total_tokens=count_or_none(usage.get(names.TOTAL_TOKENS)),
         cache_read_tokens=read,
         cache_write_tokens=write,
         cache_write_1h_tokens=by_ttl.get("1h"),
@@ -111,7 +104,7 @@ def closing_events(state: ConverseState) -> Sequence[LLMEvent]:
     """Return the end of a complete response."""
     info = state.info
     reason = map_finish_reason(
-        info.reason, FINISH_REASONS, called=state.called, format_called=state.format_called
+        info.reason, names.FINISH_REASONS, called=state.called, format_called=state.format_called
     )
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     diagnostics = info.notes if info.counted else (*info.notes, _UNCOUNTED)
@@ -146,7 +139,7 @@ def only_text(document: NativeObject, request: LLMRequest) -> CompleteEvents | N
         document,
         model=None,
         response_id=None,
-        reason=map_finish_reason(reason, FINISH_REASONS, called=False, format_called=False),
+        reason=map_finish_reason(reason, names.FINISH_REASONS, called=False, format_called=False),
         usage=map_usage(usage, facts.get("serviceTier")),
         metadata={METADATA_KEY: facts} if facts else {},
         reasoned=False,

@@ -13,16 +13,10 @@ from typing import Final, cast
 from attrs import evolve
 
 from llmcore.protocols.forced_format import format_in_words, with_description
+from llmcore.protocols.gemini import names
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, rules_of
-from llmcore.protocols.gemini.names import (
-    GENERATION_FIELDS,
-    LEAST,
-    METADATA_KEY,
-    PARAMETERS,
-    SERVICE_TIERS,
-    GeminiBody,
-)
+from llmcore.protocols.gemini.names import METADATA_KEY, GeminiBody
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.lowering import check_least, is_unset, lower_service_tier
 from llmcore.protocols.protocol import Built, TokenCounting, collect_diagnostics
@@ -64,7 +58,7 @@ def from_request(
     built = collect_diagnostics(
         lambda diagnostics: cast("GeminiBody", _lower(request, dialect, diagnostics))
     )
-    tier = SERVICE_TIERS.get(request.generation.service_tier or "")
+    tier = names.SERVICE_TIERS.get(request.generation.service_tier or "")
     if not dialect.tier_header or tier in (None, "standard"):
         return built
     headers = {dialect.tier_header: str(tier)}
@@ -87,7 +81,7 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, diagnostics: Diagnostics
         "cachedContent": None if request.cache.content is None else request.cache.content.name,
         "serviceTier": None
         if dialect.tier_header
-        else lower_service_tier(request, SERVICE_TIERS, diagnostics),
+        else lower_service_tier(request, names.SERVICE_TIERS, diagnostics),
     }
     _note_caching(request, diagnostics)
     return _with_options(present(body), request, diagnostics)
@@ -104,7 +98,7 @@ def _with_options(
     options: dict[str, JsonValue] = {}
     moved: dict[str, JsonValue] = {}
     for name, value in request.options_for(*_OPTION_KEYS, request.provider_id).items():
-        (moved if name in GENERATION_FIELDS else options)[name] = value
+        (moved if name in names.GENERATION_FIELDS else options)[name] = value
     merged = merge_json(body, {"generationConfig": moved} if moved else {})
     merged = dict(merge_json(merged, options))
     if merged.get("cachedContent"):
@@ -153,8 +147,8 @@ def lower_generation(
     options = request.generation
     if is_unset(options) and request.reasoning is None:
         return format_fields
-    check_least(options, LEAST)
-    given = {name: getattr(options, name) for name in PARAMETERS}
+    check_least(options, names.LEAST)
+    given = {name: getattr(options, name) for name in names.PARAMETERS}
     given["stop"] = list(options.stop) or None
     if options.logprobs is False:
         given["top_logprobs"] = None
@@ -165,7 +159,7 @@ def lower_generation(
             diagnostics.at(f"generation.{name}").unsupported("the model ignores it")
     return present(
         {
-            **{PARAMETERS[name]: value for name, value in given.items()},
+            **{names.PARAMETERS[name]: value for name, value in given.items()},
             **format_fields,
             "thinkingConfig": lower_reasoning(request, rules, diagnostics) or None,
         }

@@ -15,13 +15,8 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from llmcore.protocols.gemini.names import (
-    CONTINUATION,
-    CONTINUED_FROM,
-    FINISH_REASONS,
-    METADATA_KEY,
-    PROTOCOL_ID,
-)
+from llmcore.protocols.gemini import names
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.response_parts import (
     CompleteEvents,
@@ -129,7 +124,7 @@ def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishR
     """Return the finish reason; the service sends STOP even if functions were called."""
     if raw is None and blocked is not None:
         return finish_reason("content_filter", blocked)
-    reason = FINISH_REASONS.get(raw or "", "other")
+    reason = names.FINISH_REASONS.get(raw or "", "other")
     if called and (reason == "stop" or not raw):
         reason = "tool_calls"
     return finish_reason(reason, raw or None)
@@ -137,11 +132,12 @@ def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishR
 
 def rest_request(request: LLMRequest, response: LLMResponse) -> LLMRequest | None:
     """Return *request* for the next part of *response*; None if that has all parts."""
-    place = object_or_empty(response.provider_metadata.get(METADATA_KEY)).get(CONTINUED_FROM)
+    place = object_or_empty(response.provider_metadata.get(METADATA_KEY)).get(names.CONTINUED_FROM)
     sent = request.http.body
-    if response.finish_reason.raw != CONTINUATION or place in (None, sent.get(CONTINUED_FROM)):
+    is_new = place not in (None, sent.get(names.CONTINUED_FROM))
+    if response.finish_reason.raw != names.CONTINUATION or not is_new:
         return None
-    return evolve(request, http=evolve(request.http, body={**sent, CONTINUED_FROM: place}))
+    return evolve(request, http=evolve(request.http, body={**sent, names.CONTINUED_FROM: place}))
 
 
 # -- usage

@@ -24,16 +24,10 @@ from llmcore.protocols.lowering import (
     with_accepted_effort,
     with_stream_options,
 )
+from llmcore.protocols.openai_chat import names
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
-from llmcore.protocols.openai_chat.names import (
-    LEAST,
-    LIFETIMES,
-    METADATA_KEY,
-    PARAMETERS,
-    REQUEST_PATHS,
-    ChatBody,
-)
+from llmcore.protocols.openai_chat.names import METADATA_KEY, ChatBody
 from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
@@ -128,7 +122,7 @@ def lower_response_format(
 # -- parameters
 
 
-_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*PARAMETERS)
+_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*names.PARAMETERS)
 _UNSET: Final = _read_options(GenerationOptions())
 
 
@@ -139,9 +133,9 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     values = _read_options(options)
     if values == _UNSET:  # as of many requests
         return present({limit: dialect.default_max_tokens})
-    check_least(options, LEAST)
-    names = {**PARAMETERS, "max_tokens": limit, "seed": dialect.seed_field}
-    fields = dict(zip(names.values(), values, strict=True))
+    check_least(options, names.LEAST)
+    native = {**names.PARAMETERS, "max_tokens": limit, "seed": dialect.seed_field}
+    fields = dict(zip(native.values(), values, strict=True))
     if options.max_tokens is None:
         fields[limit] = dialect.default_max_tokens
     fields["stop"] = list(options.stop) or None
@@ -169,7 +163,7 @@ def lower_caching(
             messages,
             diagnostics,
             takes_breakpoints=context.breakpoints,
-            lifetimes=LIFETIMES,
+            lifetimes=names.LIFETIMES,
         )
     if cache.mode == "off":
         return fields
@@ -200,7 +194,7 @@ def _supported(
     for name in body:
         if name in rejected:
             why = f"{request.model_id} does not take {name}"
-            diagnostics.at(REQUEST_PATHS.get(name, f"generation.{name}")).unsupported(why)
+            diagnostics.at(names.REQUEST_PATHS.get(name, f"generation.{name}")).unsupported(why)
     return without(body, *rejected)
 
 

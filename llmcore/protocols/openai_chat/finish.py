@@ -20,22 +20,14 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.failures.error_body import has_error_fields, states_failure
+from llmcore.protocols.openai_chat import names
 from llmcore.protocols.openai_chat.executed import audio_type
 from llmcore.protocols.openai_chat.models import (
     ChatDialect,
     forces_call_by_schema,
     freeform_functions,
 )
-from llmcore.protocols.openai_chat.names import (
-    FINISH_REASONS,
-    FINISH_WORDS,
-    METADATA_KEY,
-    OF_TOKENS,
-    PAGES_BESIDE_CHOICES,
-    PROTOCOL_ID,
-    REASONING_FIELDS,
-    USAGE_FIELDS,
-)
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_chat.state import ChatInfo, ChatState, ChatStreamContext
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
@@ -159,7 +151,7 @@ _NO_METADATA: Final = frozenset(
 )
 _NO_CHOICE_METADATA: Final = frozenset(
     {"index", "delta", "message", "messages", "finish_reason", "logprobs", "top_logprobs"}
-).union({"usage", "text"}, OF_TOKENS)
+).union({"usage", "text"}, names.OF_TOKENS)
 
 
 def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObject]) -> ChatState:
@@ -236,9 +228,9 @@ def map_reason(raw: str, *, called: bool) -> FinishReason:
     (`runTools`) runs all calls of a message, whatever its finish reason.
     """
     word = raw.lower().rpartition(": ")[2].replace("-", "_")
-    reason = FINISH_REASONS.get(word)
+    reason = names.FINISH_REASONS.get(word)
     if reason is None:
-        reason = next((kind for words, kind in FINISH_WORDS if re.search(words, word)), None)
+        reason = next((kind for words, kind in names.FINISH_WORDS if re.search(words, word)), None)
     if called and (reason is None or reason == "stop"):
         reason = "tool_calls"
     return finish_reason(reason or "other", raw or None)
@@ -247,7 +239,7 @@ def map_reason(raw: str, *, called: bool) -> FinishReason:
 # -- usage: `prompt_tokens` includes cached tokens, `completion_tokens` reasoning
 
 
-_counts_of: Final = counts_reader(USAGE_FIELDS)
+_counts_of: Final = counts_reader(names.USAGE_FIELDS)
 
 
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
@@ -306,8 +298,10 @@ def end_events(
 # -- a whole body without its content
 
 _PLAIN_OBJECT: Final = "chat.completion"
-_NOT_PLAIN: Final = frozenset({"error", "type", "candidates", "x_groq", *PAGES_BESIDE_CHOICES})
-_PLAIN_MESSAGE: Final = frozenset({"role", "content", *REASONING_FIELDS})
+_NOT_PLAIN: Final = frozenset(
+    {"error", "type", "candidates", "x_groq", *names.PAGES_BESIDE_CHOICES}
+)
+_PLAIN_MESSAGE: Final = frozenset({"role", "content", *names.REASONING_FIELDS})
 
 
 def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
@@ -324,7 +318,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     message = choice.get("message")
     if choice.get("error") or choice.get("delta") or choice.get("index") not in (0, None):
         return None
-    if any(map(choice.get, OF_TOKENS)):
+    if any(map(choice.get, names.OF_TOKENS)):
         return None
     if not isinstance(message, dict) or not _is_plain(message):
         return None
@@ -341,7 +335,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         reason=map_reason(raw, called=bool(message.get("tool_calls"))),
         usage=map_usage(stated, metadata.get("service_tier")),
         metadata={METADATA_KEY: metadata} if metadata else {},
-        reasoned=any(map(message.get, REASONING_FIELDS)),
+        reasoned=any(map(message.get, names.REASONING_FIELDS)),
     )
 
 

@@ -26,6 +26,7 @@ from llmcore.protocols.lowering import (
     with_accepted_effort,
     with_stream_options,
 )
+from llmcore.protocols.openai_responses import names
 from llmcore.protocols.openai_responses.continuation import chains, continued, digests, note_lost
 from llmcore.protocols.openai_responses.messages import (
     ResponsesTarget,
@@ -34,16 +35,7 @@ from llmcore.protocols.openai_responses.messages import (
     target_of,
 )
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
-from llmcore.protocols.openai_responses.names import (
-    LEAST,
-    METADATA_KEY,
-    MISSING_PARAMETERS,
-    MULTI_AGENT_HEADERS,
-    PARAMETERS,
-    PROVIDER_MEMORY,
-    REQUEST_PATHS,
-    ResponsesBody,
-)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, ResponsesBody
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tools import with_functions
@@ -72,7 +64,7 @@ def from_request(
     )
     if not has_agents(request.options_for(METADATA_KEY, request.provider_id)):
         return built
-    return built.map(lambda made: evolve(made, headers=MULTI_AGENT_HEADERS))
+    return built.map(lambda made: evolve(made, headers=names.MULTI_AGENT_HEADERS))
 
 
 def _lower(
@@ -166,7 +158,7 @@ def lower_memory(options: JsonObject) -> NativeObject:
     """
     if "store" in options:
         return {"store": options["store"]}
-    if any(map(options.get, PROVIDER_MEMORY)):
+    if any(map(options.get, names.PROVIDER_MEMORY)):
         return {}
     return {"store": False}
 
@@ -235,7 +227,7 @@ _STORED: Final = frozenset({"conversation", "previous_response_id"})
 # -- parameters
 
 
-_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*PARAMETERS)
+_read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgetter(*names.PARAMETERS)
 
 
 def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
@@ -243,9 +235,9 @@ def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObj
     options = request.generation
     if is_unset(options):
         return {}
-    check_least(options, LEAST)
-    note_missing(options, MISSING_PARAMETERS, diagnostics, "the Responses API")
-    values = zip(PARAMETERS.values(), _read_options(options), strict=True)
+    check_least(options, names.LEAST)
+    note_missing(options, names.MISSING_PARAMETERS, diagnostics, "the Responses API")
+    values = zip(names.PARAMETERS.values(), _read_options(options), strict=True)
     return {name: value for name, value in values if value is not None}
 
 
@@ -288,7 +280,7 @@ def _supported(
     for name in body:
         if name in rejected and name not in _OURS:
             why = f"{request.model_id} does not take {name}"
-            diagnostics.at(REQUEST_PATHS.get(name, name)).unsupported(why)
+            diagnostics.at(names.REQUEST_PATHS.get(name, name)).unsupported(why)
     return without(body, *rejected)
 
 

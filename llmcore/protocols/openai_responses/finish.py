@@ -17,18 +17,11 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.failures.errors import error_from_body
+from llmcore.protocols.openai_responses import names
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio
 from llmcore.protocols.openai_responses.continuation import chain_link
-from llmcore.protocols.openai_responses.names import (
-    INCOMPLETE_REASONS,
-    METADATA_KEY,
-    NAMED_CALLS,
-    PART_TYPES,
-    PROTOCOL_ID,
-    USAGE_FIELDS,
-    unread_fields,
-)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.state import (
     FastPath,
     Item,
@@ -180,7 +173,7 @@ def map_reason(response: NativeObject, info: ResponsesInfo) -> FinishReason:
     status = str_or_none(response.get("status")) or "completed"
     if status == "incomplete":
         raw = str_or_none(object_or_empty(response.get("incomplete_details")).get("reason"))
-        return finish_reason(INCOMPLETE_REASONS.get(raw or "", "other"), raw or status)
+        return finish_reason(names.INCOMPLETE_REASONS.get(raw or "", "other"), raw or status)
     if status == "requires_action" and info.called:  # Perplexity's, where the client runs calls
         return finish_reason("tool_calls", status)
     if status != "completed":
@@ -207,12 +200,12 @@ def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> 
 
 def _text(item: Item) -> str:
     """Return the text or the input of an item; empty for one of another type."""
-    if item.type in NAMED_CALLS:
+    if item.type in names.NAMED_CALLS:
         return input_text(item.native)
     return "".join(
-        str_or_empty(part.get(PART_TYPES[type_].text))
+        str_or_empty(part.get(names.PART_TYPES[type_].text))
         for (type_, _), part in typed_parts(item)
-        if type_ in PART_TYPES
+        if type_ in names.PART_TYPES
     )
 
 
@@ -241,7 +234,7 @@ def fail(state: ResponsesState, error: LLMError, events: Events) -> ResponsesSta
 # -- usage
 
 
-_counts_of: Final = counts_reader(USAGE_FIELDS)
+_counts_of: Final = counts_reader(names.USAGE_FIELDS)
 
 
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
@@ -469,7 +462,7 @@ def _text_item(item: NativeObject, text: str) -> ProviderMetadata | None:
     part = only_object(item.get("content")) or {}
     if text and (part.get("text") != text or part.get("type") != "output_text"):
         return None
-    if part and unread_fields(part):
+    if part and names.unread_fields(part):
         return None
     if not (text or item.get("content") in ([], None)) or not isinstance(phase, str | None):
         return None
