@@ -27,24 +27,9 @@ from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest
 from llmcore.fronts.front import Event, ResponseIdentity, Upstream
 from llmcore.fronts.output import OutputWriter
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
+from llmcore.schema import events
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TextPart, ToolCallPart
-from llmcore.schema.events import (
-    File,
-    Finish,
-    LLMEvent,
-    ProviderEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    Source,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputStart,
-    ToolResult,
-)
 from llmcore.schema.native_json import object_or_empty, str_or_none
 
 
@@ -60,7 +45,7 @@ class MessagesOutput(OutputWriter):
         self._response_id = info.id
         self._request = request
         self._block: OpenBlock | None = None
-        self._text_start: TextStart | None = None
+        self._text_start: events.TextStart | None = None
         self._ids: dict[str, str] = {}
         """Ids of calls by those of the upstream."""
         self._hosted: dict[str, Block] = {}
@@ -83,10 +68,10 @@ class MessagesOutput(OutputWriter):
 
     # -- text
 
-    def _on_text_start(self, event: TextStart) -> None:
+    def _on_text_start(self, event: events.TextStart) -> None:
         self._text_start = event  # a block is shown once it has text
 
-    def _on_text_delta(self, event: TextDelta) -> None:
+    def _on_text_delta(self, event: events.TextDelta) -> None:
         if self._text_start is not None:
             if is_explanation(self._text_start):
                 return
@@ -97,7 +82,7 @@ class MessagesOutput(OutputWriter):
         if isinstance(self._block, OpenText) and event.text:
             self.blocks.write(self._block.delta(event.text))
 
-    def _on_text_end(self, event: TextEnd) -> None:
+    def _on_text_end(self, event: events.TextEnd) -> None:
         start, self._text_start = self._text_start, None
         if start is not None or not isinstance(self._block, OpenText):
             if event.provider_metadata and not is_explanation(event):
@@ -115,7 +100,7 @@ class MessagesOutput(OutputWriter):
 
     # -- thinking
 
-    def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
+    def _on_reasoning_delta(self, event: events.ReasoningDelta) -> None:
         if not self._request.shows_thinking or not event.text:
             return
         if not isinstance(self._block, OpenThinking):
@@ -123,7 +108,7 @@ class MessagesOutput(OutputWriter):
         if isinstance(self._block, OpenThinking):
             self.blocks.write(self._block.delta(event.text))
 
-    def _on_reasoning_end(self, event: ReasoningEnd) -> None:
+    def _on_reasoning_end(self, event: events.ReasoningEnd) -> None:
         empty = not (event.text or event.signature or event.encrypted)
         if empty and not event.provider_metadata:
             return  # an item's id alone is enough for the provider that keeps the item
@@ -148,7 +133,7 @@ class MessagesOutput(OutputWriter):
 
     # -- calls of the client's tools
 
-    def _on_tool_input_start(self, event: ToolInputStart) -> None:
+    def _on_tool_input_start(self, event: events.ToolInputStart) -> None:
         if event.provider_executed:
             return
         call_id = CALL_IDS.fit(event.id)
@@ -161,13 +146,13 @@ class MessagesOutput(OutputWriter):
         index = self.blocks.index
         self._open(OpenToolUse(index, call_id, event.name, freeform=freeform, native=native))
 
-    def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
+    def _on_tool_input_delta(self, event: events.ToolInputDelta) -> None:
         if isinstance(self._block, OpenToolUse) and event.text:
             made = self._block.more(event.text)
             if made is not None:
                 self.blocks.write(made)
 
-    def _on_tool_call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: events.ToolCall) -> None:
         if event.provider_executed:
             self._hosted_call(event)
             return
@@ -181,7 +166,7 @@ class MessagesOutput(OutputWriter):
 
     # -- tools that the provider runs
 
-    def _hosted_call(self, event: ToolCall) -> None:
+    def _hosted_call(self, event: events.ToolCall) -> None:
         block = hosted_call(event)
         if block is None:
             self._not_shown(f"a call of {event.name}", event)
@@ -192,7 +177,7 @@ class MessagesOutput(OutputWriter):
         self.blocks.server_call(block)
         self.state.show(self.record.part_of(event), read_hosted(block, {}))
 
-    def _on_tool_result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: events.ToolResult) -> None:
         if not event.provider_executed:
             return
         call = self._hosted.get(event.tool_call_id)
@@ -205,17 +190,17 @@ class MessagesOutput(OutputWriter):
         names = {} if call is None else {str(call["id"]): str(call["name"])}
         self.state.show(self.record.part_of(event), read_hosted(block, names))
 
-    def _not_shown(self, what: str, event: LLMEvent) -> None:
+    def _not_shown(self, what: str, event: events.LLMEvent) -> None:
         why = f"the API has no form for {what}; it stays in the conversation"
         self.diagnostics.at(f"content[{self.blocks.index}]").changed("content-not-shown", why)
         self.state.show(self.record.part_of(event), None)
 
     # -- events by themselves
 
-    def _on_file(self, event: File) -> None:
+    def _on_file(self, event: events.File) -> None:
         self._not_shown(f"a file of the type {event.media_type}", event)
 
-    def _on_provider_event(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: events.ProviderEvent) -> None:
         part = self.record.part_of(event)
         if part is None:  # a notification
             return
@@ -226,13 +211,13 @@ class MessagesOutput(OutputWriter):
         else:
             self.state.show(part, None)
 
-    def _on_source(self, event: Source) -> None:
+    def _on_source(self, event: events.Source) -> None:
         if event.url is not None and event.kind == "url":
             self.pages.add(event.url, event.title)
 
     # -- the end
 
-    def end(self, event: Finish) -> None:
+    def end(self, event: events.Finish) -> None:
         """Write the pages that no search has shown as results of one, and the last state."""
         if not (self._request.searches or self.pages.searches):
             for url in self.pages.uncited:

@@ -16,21 +16,8 @@ from llmcore.fronts.output import OutputWriter
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES
 from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.tools import freeform_arguments
+from llmcore.schema import events
 from llmcore.schema.content import TextPart, TokenLogprob, ToolCallPart
-from llmcore.schema.events import (
-    File,
-    LLMEvent,
-    ProviderEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    Source,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolResult,
-)
 from llmcore.schema.json import JsonObject, NativeObject, text_or_json
 from llmcore.schema.native_json import object_or_empty, str_or_none
 
@@ -57,7 +44,7 @@ class GeminiOutput(OutputWriter):
         self._thoughts = request.include_thoughts
         self._beside: NativeObject = {}
         """Native fields that are written beside the next text."""
-        self._held: ToolCall | None = None
+        self._held: events.ToolCall | None = None
 
     @property
     def native(self) -> bool:
@@ -88,15 +75,15 @@ class GeminiOutput(OutputWriter):
         candidate = {"content": content, "index": 0, **fields}
         self.events.append({"candidates": [candidate], **self.frame})
 
-    def handle(self, event: LLMEvent) -> None:
+    def handle(self, event: events.LLMEvent) -> None:
         """Write *event*, after the call that it shows to be whole."""
-        if self._held is not None and not isinstance(event, Source):
+        if self._held is not None and not isinstance(event, events.Source):
             self.end_held(cut=False)  # what another part follows was not cut off
         super().handle(event)
 
     # -- text and thoughts
 
-    def _on_text_start(self, event: TextStart | ReasoningStart) -> None:
+    def _on_text_start(self, event: events.TextStart | events.ReasoningStart) -> None:
         self._beside = _native_fields(event, native=self.native)
 
     _on_reasoning_start = _on_text_start
@@ -105,25 +92,25 @@ class GeminiOutput(OutputWriter):
         beside, self._beside = self._beside, {}
         self._write({**part, **beside}, **fields)
 
-    def _on_text_delta(self, event: TextDelta) -> None:
+    def _on_text_delta(self, event: events.TextDelta) -> None:
         if event.text or event.logprobs:
             self._state.pieces.append(event.text)
             self.tokens += event.logprobs
             tokens = {"logprobsResult": logprobs_result(event.logprobs)} if event.logprobs else {}
             self._write_text({"text": event.text}, **tokens)
 
-    def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
+    def _on_reasoning_delta(self, event: events.ReasoningDelta) -> None:
         if event.text and self._thoughts:
             self._write_text({"text": event.text, "thought": True})
 
-    def _on_text_end(self, event: TextEnd) -> None:
+    def _on_text_end(self, event: events.TextEnd) -> None:
         if self._beside:
             self._write_text({"text": ""})
         text = self._state.end_text(event)
         if text or event.citations:
             self.grounding.text(text, event.citations, self.diagnostics)
 
-    def _on_reasoning_end(self, event: ReasoningEnd) -> None:
+    def _on_reasoning_end(self, event: events.ReasoningEnd) -> None:
         if self._beside and self._thoughts:
             self._write_text({"text": "", "thought": True})
         self._beside = {}
@@ -131,7 +118,7 @@ class GeminiOutput(OutputWriter):
 
     # -- calls of the client's functions
 
-    def _on_tool_call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: events.ToolCall) -> None:
         if event.provider_executed:
             self._hosted_call(event)
         elif isinstance(event.arguments, dict):
@@ -139,7 +126,7 @@ class GeminiOutput(OutputWriter):
         else:
             self._held = event  # it may have been cut off: what follows will tell
 
-    def _write_call(self, event: ToolCall, arguments: JsonObject) -> None:
+    def _write_call(self, event: events.ToolCall, arguments: JsonObject) -> None:
         self._state.end_run()
         self.called = True
         part = self.record.part_of(event)
@@ -167,7 +154,7 @@ class GeminiOutput(OutputWriter):
 
     # -- tools that the provider ran
 
-    def _hosted_call(self, event: ToolCall) -> None:
+    def _hosted_call(self, event: events.ToolCall) -> None:
         self._state.hide(event)
         native, kind = _native_part(event), hosted_call_kind(event.name)
         if native:
@@ -178,7 +165,7 @@ class GeminiOutput(OutputWriter):
         elif kind == "web_search":
             self.grounding.search(search_queries(event))
 
-    def _on_tool_result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: events.ToolResult) -> None:
         self._state.hide(event)
         native = _native_part(event)
         if native:
@@ -190,7 +177,7 @@ class GeminiOutput(OutputWriter):
 
     # -- events by themselves
 
-    def _on_file(self, event: File) -> None:
+    def _on_file(self, event: events.File) -> None:
         native, part = file_part(event, native=self.native), self.record.part_of(event)
         beside = _native_fields(event, native=self.native)
         draft = beside.get("thought") is True
@@ -208,13 +195,13 @@ class GeminiOutput(OutputWriter):
         self._state.show(part, read_media(native, "parts", native=False))
         self._write({**native, **self._state.signature()})
 
-    def _on_provider_event(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: events.ProviderEvent) -> None:
         self._state.hide(event)
         native = object_or_empty(event.data)
         if event.replay and self.native and "candidate" not in native:
             self._write(dict(native))
 
-    def _on_source(self, event: Source) -> None:
+    def _on_source(self, event: events.Source) -> None:
         self.grounding.source(event)
 
     def end(self) -> NativeObject:
@@ -227,7 +214,7 @@ class GeminiOutput(OutputWriter):
         return tail
 
 
-def _native_fields(event: LLMEvent, *, native: bool) -> NativeObject:
+def _native_fields(event: events.LLMEvent, *, native: bool) -> NativeObject:
     """Return the fields that a Gemini upstream sent beside an event's content, and inside it.
 
     Without its signature, which the state holds, and the id of a call, which the client has.
@@ -242,7 +229,7 @@ def _native_fields(event: LLMEvent, *, native: bool) -> NativeObject:
     return {**fields, **({"functionCall": called} if called else {})}
 
 
-def _native_part(event: ToolCall | ToolResult) -> NativeObject:
+def _native_part(event: events.ToolCall | events.ToolResult) -> NativeObject:
     """Return the part that a tool of Google's own came in; empty for others."""
     return object_or_empty(object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part"))
 

@@ -21,24 +21,9 @@ from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.output import OutputWriter
 from llmcore.fronts.response_record import shown_part
 from llmcore.fronts.segment_order import SegmentOrder
+from llmcore.schema import events
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.events import (
-    File,
-    LLMEvent,
-    ProviderEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    Source,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputStart,
-    ToolResult,
-)
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.native_json import object_or_empty
 
@@ -75,7 +60,7 @@ class ChatOutput(OutputWriter):
             whole=client.whole_calls,
         )
         self._thinking_order = SegmentOrder()
-        self._sources: list[Source] = []
+        self._sources: list[events.Source] = []
         self._images: list[JsonObject] = []
         self._audio: JsonObject | None = None
 
@@ -83,9 +68,9 @@ class ChatOutput(OutputWriter):
         """Return the chunks of more text."""
         if kind != "text" or not self._texts.more_of_live(event):
             return None
-        events = self.events.copy()
+        made = self.events.copy()
         self.events.clear()
-        return events
+        return made
 
     def end_step(self) -> None:
         """Write all that waits for the end of another segment."""
@@ -93,58 +78,60 @@ class ChatOutput(OutputWriter):
         for ordered in self._thinking_order.end():
             self._write_thinking(ordered)
 
-    def _on_text_start(self, event: TextStart | TextDelta | TextEnd) -> None:
+    def _on_text_start(self, event: events.TextStart | events.TextDelta | events.TextEnd) -> None:
         self._texts.add(event)
 
     _on_text_delta = _on_text_end = _on_text_start
 
     # -- thinking
 
-    def _on_reasoning_start(self, event: ReasoningStart) -> None:
+    def _on_reasoning_start(self, event: events.ReasoningStart) -> None:
         self._parts.begin(("reasoning", event.id))
         self._on_reasoning_delta(event)
 
-    def _on_reasoning_delta(self, event: ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
+    def _on_reasoning_delta(
+        self, event: events.ReasoningStart | events.ReasoningDelta | events.ReasoningEnd
+    ) -> None:
         for ordered in self._thinking_order.add(event):
             self._write_thinking(ordered)
 
     _on_reasoning_end = _on_reasoning_delta
 
-    def _write_thinking(self, event: LLMEvent) -> None:
-        if isinstance(event, ReasoningDelta):
+    def _write_thinking(self, event: events.LLMEvent) -> None:
+        if isinstance(event, events.ReasoningDelta):
             self._thinking.more(event)
-        elif isinstance(event, ReasoningEnd):
+        elif isinstance(event, events.ReasoningEnd):
             kept = event.text or event.signature or event.encrypted or event.provider_metadata
             self._parts.end(("reasoning", event.id), _shown(event) if kept else None)
             self._thinking.end(event)
 
     # -- calls, and events by themselves
 
-    def _on_tool_input_start(self, event: ToolInputStart) -> None:
+    def _on_tool_input_start(self, event: events.ToolInputStart) -> None:
         self._parts.begin(("tool", event.id))
         if not event.provider_executed:
             self.called = True
             self._texts.write_annotations()
             self._calls.begin(event, SHOWN_IDS.fit(event.id))
 
-    def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
+    def _on_tool_input_delta(self, event: events.ToolInputDelta) -> None:
         self._calls.more(event)
 
-    def _on_tool_call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: events.ToolCall) -> None:
         part = _shown(event)
         self._parts.end(("tool", event.id), part)
         if isinstance(part, ToolCallPart):
             self._calls.end(event.id, part, event.raw_arguments)
 
-    def _on_tool_result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: events.ToolResult) -> None:
         if event.provider_executed:
             self._parts.add(_shown(event))
 
-    def _on_provider_event(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: events.ProviderEvent) -> None:
         if event.replay:
             self._parts.add(_shown(event))
 
-    def _on_file(self, event: File) -> None:
+    def _on_file(self, event: events.File) -> None:
         image = native_image(event)
         audio = native_audio(event, self._created_at) if image is None else None
         if image is not None:
@@ -160,7 +147,7 @@ class ChatOutput(OutputWriter):
                 f"a file ({event.media_type or 'of any type'})", why
             )
 
-    def _on_source(self, event: Source) -> None:
+    def _on_source(self, event: events.Source) -> None:
         self._sources.append(event)
 
     # -- the whole message
@@ -226,7 +213,7 @@ class _TextWriter:
         self._annotated = 0
         self.logprobs: dict[str, list[JsonObject]] = {}
 
-    def more_of_live(self, event: TextDelta) -> bool:
+    def more_of_live(self, event: events.TextDelta) -> bool:
         """Write more of the segment whose deltas pass; return whether it is this one's."""
         field = self._field.get(event.id, "content")
         if self._orders[field].live != ("text", event.id):
@@ -237,9 +224,9 @@ class _TextWriter:
             self._chunks.write({field: event.text})
         return True
 
-    def add(self, event: TextStart | TextDelta | TextEnd) -> None:
+    def add(self, event: events.TextStart | events.TextDelta | events.TextEnd) -> None:
         """Write what can be written of a field now that *event* came."""
-        if isinstance(event, TextStart):
+        if isinstance(event, events.TextStart):
             self._parts.begin(("text", event.id))
             self._field[event.id] = "refusal" if event.refusal else "content"
         field = self._field.get(event.id, "content")
@@ -250,14 +237,14 @@ class _TextWriter:
         for field, order in self._orders.items():
             self._write(order.end(), field)
 
-    def _write(self, events: Sequence[LLMEvent], field: str) -> None:
-        for event in events:
-            if isinstance(event, TextDelta):
+    def _write(self, ordered: Sequence[events.LLMEvent], field: str) -> None:
+        for event in ordered:
+            if isinstance(event, events.TextDelta):
                 self._more(event, field)
-            elif isinstance(event, TextEnd):
+            elif isinstance(event, events.TextEnd):
                 self._end(event, field)
 
-    def _more(self, event: TextDelta, field: str) -> None:
+    def _more(self, event: events.TextDelta, field: str) -> None:
         logprobs = None
         if event.logprobs and self._shows_logprobs:
             read = native_logprobs(event.logprobs)
@@ -265,7 +252,7 @@ class _TextWriter:
         if event.text or logprobs:
             self._chunks.write({field: event.text}, logprobs)
 
-    def _end(self, event: TextEnd, field: str) -> None:
+    def _end(self, event: events.TextEnd, field: str) -> None:
         texts = self._texts[field]
         start = sum(map(len, texts))
         self.annotations += annotations_of(event.citations, event.text, start, self._diagnostics)
@@ -292,5 +279,5 @@ class _TextWriter:
         return {name: "".join(pieces) or None for name, pieces in self._texts.items()}
 
 
-def _shown(event: LLMEvent) -> ContentPart | None:
+def _shown(event: events.LLMEvent) -> ContentPart | None:
     return shown_part(event, SHOWN_IDS)

@@ -23,23 +23,7 @@ from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.output import OutputWriter
 from llmcore.protocols.openai_responses.names import AGENT, METADATA_KEY, PROTOCOL_ID
-from llmcore.schema.events import (
-    File,
-    Finish,
-    ProviderEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    Source,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolResult,
-)
+from llmcore.schema import events
 from llmcore.schema.native_json import object_or_empty, str_or_none
 
 
@@ -60,7 +44,7 @@ class ResponsesOutput(OutputWriter):
         self.sources = Sources()
         self.item: OpenItem | None = None
         """The open item."""
-        self._text_start: TextStart | None = None
+        self._text_start: events.TextStart | None = None
         self._input_text = ""
         self._searched = False
         """Whether a call of the upstream's own search was shown."""
@@ -70,7 +54,7 @@ class ResponsesOutput(OutputWriter):
         """Whether the upstream has the same API."""
         return self.record.origin.protocol == PROTOCOL_ID
 
-    def end(self, event: Finish) -> None:
+    def end(self, event: events.Finish) -> None:
         """Write what comes after all content: a search, and the state that is not sealed yet."""
         queries = [] if self._searched else grounding_queries(event)
         if queries:
@@ -123,10 +107,10 @@ class ResponsesOutput(OutputWriter):
 
     # -- text
 
-    def _on_text_start(self, event: TextStart) -> None:
+    def _on_text_start(self, event: events.TextStart) -> None:
         self._text_start = event  # a part is shown once it has text
 
-    def _on_text_delta(self, event: TextDelta) -> None:
+    def _on_text_delta(self, event: events.TextDelta) -> None:
         start, self._text_start = self._text_start, None
         if start is not None:
             native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
@@ -138,7 +122,7 @@ class ResponsesOutput(OutputWriter):
         if isinstance(self.item, MessageItem):
             self.writer.add(self.item.delta(event))
 
-    def _on_text_end(self, event: TextEnd) -> None:
+    def _on_text_end(self, event: events.TextEnd) -> None:
         if event.citations:
             self.sources.cite(event.citations)
         start, self._text_start = self._text_start, None
@@ -151,7 +135,7 @@ class ResponsesOutput(OutputWriter):
 
     # -- reasoning
 
-    def _on_reasoning_start(self, event: ReasoningStart) -> None:
+    def _on_reasoning_start(self, event: events.ReasoningStart) -> None:
         native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
         part_type, agent = str_or_none(native.get("part")), native.get(AGENT)
         if isinstance(self.item, ReasoningItem) and not self.item.is_of(agent):
@@ -162,17 +146,17 @@ class ResponsesOutput(OutputWriter):
         else:
             item.place(in_summary=self._in_summary)
 
-    def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
+    def _on_reasoning_delta(self, event: events.ReasoningDelta) -> None:
         item = self._reasoning()
         item.begin()
         self.writer.add(item.delta(event))
 
-    def _on_reasoning_end(self, event: ReasoningEnd) -> None:
+    def _on_reasoning_end(self, event: events.ReasoningEnd) -> None:
         self._reasoning().end(event)
 
     # -- calls
 
-    def _on_tool_input_start(self, event: ToolInputStart) -> None:
+    def _on_tool_input_start(self, event: events.ToolInputStart) -> None:
         self.close_item()
         if event.provider_executed:
             self._searched = self._searched or hosted_call_kind(event.name) == "web_search"
@@ -181,23 +165,23 @@ class ResponsesOutput(OutputWriter):
         registered = self._policy.registered_tools
         self.item = CallItem(event, self._registry, registered, self.writer)
 
-    def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
+    def _on_tool_input_delta(self, event: events.ToolInputDelta) -> None:
         if isinstance(self.item, CallItem):
             made = self.item.delta(event)
             if made is not None:
                 self.writer.add(made)
 
-    def _on_tool_input_end(self, event: ToolInputEnd) -> None:
+    def _on_tool_input_end(self, event: events.ToolInputEnd) -> None:
         self._input_text = event.text
 
-    def _on_tool_call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: events.ToolCall) -> None:
         if isinstance(self.item, CallItem):
             self.item.call(event, self._input_text)
             self.item = None
         elif isinstance(self.item, HostedItem):
             self.item.call(event)
 
-    def _on_tool_result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: events.ToolResult) -> None:
         if not event.provider_executed:
             return
         native = native_item(event)
@@ -213,14 +197,14 @@ class ResponsesOutput(OutputWriter):
 
     # -- events by themselves
 
-    def _on_file(self, event: File) -> None:
+    def _on_file(self, event: events.File) -> None:
         if isinstance(self.item, HostedItem) and self.item.draws:
             self.item.file(event)
             return
         self.close_item()
         show_file(event, self.writer)
 
-    def _on_provider_event(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: events.ProviderEvent) -> None:
         part = self.record.part_of(event)
         if part is not None:  # else it is a notification
             self.close_item()
@@ -230,7 +214,7 @@ class ResponsesOutput(OutputWriter):
             else:
                 self.record.show(part)  # made by another API: it is kept unseen
 
-    def _on_source(self, event: Source) -> None:
+    def _on_source(self, event: events.Source) -> None:
         self.sources.add(event)
 
 
