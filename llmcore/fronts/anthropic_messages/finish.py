@@ -13,15 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.fronts.finishing import finish_kind, stop_sequence, token_counts, words_of_end
-from llmcore.protocols.anthropic_messages.names import (
-    CACHE_READ_TOKENS,
-    CACHE_WRITE_TOKENS,
-    FINISH_REASONS,
-    INPUT_TOKENS,
-    METADATA_KEY,
-    OUTPUT_TOKENS,
-    PROTOCOL_ID,
-)
+from llmcore.protocols.anthropic_messages import names
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.events import Finish, FinishReasonKind, StreamStart, TextEnd, TextStart
 from llmcore.schema.json import present
 from llmcore.schema.native_json import object_or_empty, str_or_none
@@ -57,7 +50,7 @@ def stop_fields(
     reason = event.finish_reason
     kind = finish_kind(reason, called=called)
     word = _STOP_REASONS.get(kind, "end_turn")
-    if reason.raw is not None and FINISH_REASONS.get(reason.raw) == kind == reason.reason:
+    if reason.raw is not None and names.FINISH_REASONS.get(reason.raw) == kind == reason.reason:
         word = reason.raw
     sequence = stop_sequence(event, sequences) or str_or_none(native.get("stop_sequence"))
     if word == "end_turn" and kind == "stop" and sequence in sequences:
@@ -100,10 +93,10 @@ def starting_usage(usage: Usage | None, estimate: int) -> dict[str, Any]:
     """
     counts = token_counts(usage)
     return {
-        INPUT_TOKENS: counts.uncached_input if counts and counts.input else estimate,
-        CACHE_WRITE_TOKENS: counts.cache_write if counts else 0,
-        CACHE_READ_TOKENS: counts.cache_read if counts else 0,
-        OUTPUT_TOKENS: 0,
+        names.INPUT_TOKENS: counts.uncached_input if counts and counts.input else estimate,
+        names.CACHE_WRITE_TOKENS: counts.cache_write if counts else 0,
+        names.CACHE_READ_TOKENS: counts.cache_read if counts else 0,
+        names.OUTPUT_TOKENS: 0,
     }
 
 
@@ -121,14 +114,14 @@ def usage_fields(
     """
     counts = token_counts(usage)
     if usage is None or counts is None:
-        return {OUTPUT_TOKENS: 0}
+        return {names.OUTPUT_TOKENS: 0}
     began = token_counts(start.usage) if start is not None else None
     prompt = counts if counts.input or began is None else began
     fields: dict[str, Any] = {
-        INPUT_TOKENS: prompt.uncached_input,
-        CACHE_WRITE_TOKENS: prompt.cache_write,
-        CACHE_READ_TOKENS: prompt.cache_read,
-        OUTPUT_TOKENS: counts.output,
+        names.INPUT_TOKENS: prompt.uncached_input,
+        names.CACHE_WRITE_TOKENS: prompt.cache_write,
+        names.CACHE_READ_TOKENS: prompt.cache_read,
+        names.OUTPUT_TOKENS: counts.output,
     }
     if usage.cache_write_1h_tokens is not None:
         fields["cache_creation"] = {

@@ -18,20 +18,13 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event
 from llmcore.fronts.grammar import GrammarChecker
-from llmcore.protocols.anthropic_messages.names import (
-    BLOCK_DELTAS,
-    COMPACTION,
-    FINISH_REASONS,
-    INPUT_TOKENS,
-    OUTPUT_TOKENS,
-    TOOL_CALL_TYPES,
-)
+from llmcore.protocols.anthropic_messages import names
 from llmcore.schema.native_json import int_or_none, object_or_empty, str_or_none
 
 _BEGINNINGS: Final[Mapping[str, Mapping[str, object]]] = {
     "text": {"text": ""},
     "thinking": {"thinking": "", "signature": ""},
-    COMPACTION: {"content": None},
+    names.COMPACTION: {"content": None},
     "tool_use": {"input": {}},
     "server_tool_use": {"input": {}},
 }
@@ -73,9 +66,9 @@ class MessagesChecker(GrammarChecker):
         self._expect(not missing, f"the message lacks {', '.join(missing)}")
         self._expect(message.get("content") == [], "the message begins with content")
         usage = object_or_empty(message.get("usage"))
-        for name in (INPUT_TOKENS, OUTPUT_TOKENS):
+        for name in (names.INPUT_TOKENS, names.OUTPUT_TOKENS):
             self._expect(int_or_none(usage.get(name)) is not None, f"usage.{name} is not a number")
-        self._output = int_or_none(usage.get(OUTPUT_TOKENS)) or 0
+        self._output = int_or_none(usage.get(names.OUTPUT_TOKENS)) or 0
 
     def _change(self, event: Event) -> None:
         self._expect(self._block is None, "a block is still open")
@@ -83,11 +76,11 @@ class MessagesChecker(GrammarChecker):
         delta = object_or_empty(event.get("delta"))
         reason = delta.get("stop_reason")
         self._expect("stop_sequence" in delta, "stop_sequence is missing")
-        self._expect(reason is None or reason in FINISH_REASONS, f"stop_reason is {reason!r}")
+        self._expect(reason is None or reason in names.FINISH_REASONS, f"stop_reason is {reason!r}")
         usage = object_or_empty(event.get("usage"))
-        output = int_or_none(usage.get(OUTPUT_TOKENS))
-        self._expect(output is not None, f"usage.{OUTPUT_TOKENS} is not a number")
-        self._expect((output or 0) >= self._output, f"{OUTPUT_TOKENS} fell")
+        output = int_or_none(usage.get(names.OUTPUT_TOKENS))
+        self._expect(output is not None, f"usage.{names.OUTPUT_TOKENS} is not a number")
+        self._expect((output or 0) >= self._output, f"{names.OUTPUT_TOKENS} fell")
         negative = [name for name, n in usage.items() if isinstance(n, int) and n < 0]
         self._expect(not negative, f"counts below 0: {', '.join(negative)}")
 
@@ -114,7 +107,7 @@ class MessagesChecker(GrammarChecker):
         self._expect(event.get("index") == self._index, f"index is {event.get('index')}")
         for name, value in _BEGINNINGS.get(kind, {}).items():
             self._expect(block.get(name) == value, f"{name} begins as {block.get(name)!r}")
-        if kind in TOOL_CALL_TYPES:
+        if kind in names.TOOL_CALL_TYPES:
             self._expect(str_or_none(block.get("id")), "the call has no id")
             self._expect(isinstance(block.get("name"), str), "the call has no name")
         self._block, self._signed = block, False
@@ -122,7 +115,7 @@ class MessagesChecker(GrammarChecker):
     def _block_delta(self, event: Event) -> None:
         delta = object_or_empty(event.get("delta"))
         kind, block = str(delta.get("type")), self._open(event)
-        fields = BLOCK_DELTAS.get(str(block.get("type")), {})
+        fields = names.BLOCK_DELTAS.get(str(block.get("type")), {})
         self._expect(kind in fields, f"a {block.get('type')} block takes no {kind}")
         self._expect(fields.get(kind, "type") in delta, f"the {kind} is empty")
         self._expect(not self._signed, "comes after the signature")

@@ -14,14 +14,7 @@ Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.fronts.hosted_calls import (
-    executed_code,
-    found_pages,
-    grounding_queries,
-    hosted_call_kind,
-    result_as_text,
-    search_queries,
-)
+from llmcore.fronts import hosted_calls
 from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
     RESULT_SUFFIX,
@@ -59,12 +52,13 @@ def hosted_call(call: ToolCall) -> Block | None:
         arguments = object_or_empty(call.arguments)
         shown = {"id": call.id, "name": call.name, "input": arguments}
         return {"type": native["type"], **shown, **native}
-    match hosted_call_kind(call.name):
+    match hosted_calls.hosted_call_kind(call.name):
         case "web_search":
-            queries = search_queries(call)
+            queries = hosted_calls.search_queries(call)
             return server_call(call.id, "web_search", {"query": " ".join(queries[:1])})
         case "code_execution":
-            return server_call(call.id, "code_execution", {"code": executed_code(call)})
+            code = hosted_calls.executed_code(call)
+            return server_call(call.id, "code_execution", {"code": code})
         case _:
             return None
 
@@ -85,7 +79,7 @@ def hosted_result(result: ToolResult, call: Block | None) -> Block | None:
     if call is None:
         return None
     if call["name"] == "web_search":
-        return search_result(call["id"], found_pages(result), failed=result.is_error)
+        return search_result(call["id"], hosted_calls.found_pages(result), failed=result.is_error)
     if call["name"] == "code_execution":
         return _code_result(call["id"], result)
     return None
@@ -112,7 +106,7 @@ def search_result(
 
 
 def _code_result(call_id: str, result: ToolResult) -> Block:
-    text = result_as_text(result)
+    text = hosted_calls.result_as_text(result)
     content = {
         "type": "code_execution_result",
         "stdout": "" if result.is_error else text,
@@ -151,11 +145,11 @@ class FoundPages:
     def add_search(self, call: ToolCall) -> None:
         """Add a search that was shown."""
         self.searches += 1
-        self._query = self._query or next(iter(search_queries(call)), "")
+        self._query = self._query or next(iter(hosted_calls.search_queries(call)), "")
 
     def add_result(self, result: ToolResult) -> None:
         """Add the pages of a result that was shown."""
-        pages = (*found_pages(result), object_or_empty(result.content))
+        pages = (*hosted_calls.found_pages(result), object_or_empty(result.content))
         self._shown |= {str(page.get("url")) for page in pages}
 
     @property
@@ -173,7 +167,7 @@ class FoundPages:
         pages = self._unshown
         if not pages:
             return None
-        query = self._query or next(iter(grounding_queries(event)), "")
+        query = self._query or next(iter(hosted_calls.grounding_queries(event)), "")
         call = server_call(call_id, "web_search", {"query": query})
         self.searches = self.searches or 1
         return call, search_result(call["id"], pages)
@@ -213,7 +207,7 @@ def hosted_as_text(part: ToolResultPart) -> TextPart | None:
     None for what cannot be expressed as text.
     """
     content = part.content
-    pages = found_pages(part)
+    pages = hosted_calls.found_pages(part)
     if pages:
         lines = [f"- {page.get('title') or page['url']}: {page['url']}" for page in pages]
         return TextPart("\n".join(["Found on the web:", *lines, "", ""]))

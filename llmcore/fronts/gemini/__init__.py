@@ -12,16 +12,9 @@
 from typing import Final
 
 from llmcore.fronts.front import Front
+from llmcore.fronts.gemini import models
 from llmcore.fronts.gemini.errors import envelope, status_of
 from llmcore.fronts.gemini.grammar import GeminiChecker
-from llmcore.fronts.gemini.models import (
-    can_relay,
-    encoding,
-    error_change,
-    model,
-    models,
-    token_count,
-)
 from llmcore.fronts.gemini.request import ReadGeminiRequest, read_request, routing_of
 from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.protocols.gemini.names import PROTOCOL_ID
@@ -33,14 +26,14 @@ front: Final[Front[ReadGeminiRequest]] = Front(
     read=read_request,
     no_request=ReadGeminiRequest(),
     writer=GeminiWriter,
-    encoding=encoding,
+    encoding=models.encoding,
     envelope=envelope,
     status=status_of,
     checker=GeminiChecker,
-    models=models,
-    model=model,
-    token_count=token_count,
-    can_relay=can_relay,
-    error_change=error_change,
+    models=models.models,
+    model=models.model,
+    token_count=models.token_count,
+    can_relay=models.can_relay,
+    error_change=models.error_change,
 )
 """The front of the Gemini API."""

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from llmcore.fronts import openai_forms
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import (
@@ -31,14 +32,6 @@ from llmcore.fronts.openai_chat.foreign_forms import (
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
 from llmcore.fronts.openai_clients import ChatClient, UsagePlace, client_of
-from llmcore.fronts.openai_forms import (
-    END_USER,
-    TOOL_CHOICE,
-    checked_summary,
-    read_cache,
-    read_format,
-    read_tier,
-)
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
@@ -118,11 +111,13 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
         tool_choice=offer.choice,
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream.protocol_id, diagnostics),
-        response_format=read_format(
+        response_format=openai_forms.read_format(
             read_field(body, "response_format", dict), "response_format", inner="json_schema"
         ),
         reasoning=_reasoning(body, upstream),
-        cache=read_cache(body, ttl=cache_ttl_of(body), is_marked=_has_anthropic_marks(body)),
+        cache=openai_forms.read_cache(
+            body, ttl=cache_ttl_of(body), is_marked=_has_anthropic_marks(body)
+        ),
         metadata=_metadata(body, diagnostics),
         provider_options=_provider_options(body, upstream, offer.native_choice, diagnostics),
     )
@@ -224,7 +219,7 @@ def _generation(
         stop=(stop,) if isinstance(stop, str) else read_texts(body, "stop"),
         service_tier=None
         if protocol_id == PROTOCOL_ID
-        else read_tier(body, protocol_id, diagnostics),
+        else openai_forms.read_tier(body, protocol_id, diagnostics),
     )
 
 
@@ -257,7 +252,7 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     says_nothing = summary is None if same_api else summary in (None, "none")
     if effort is None and budget is None and says_nothing and switch is None:
         return None
-    summary = checked_summary(summary)
+    summary = openai_forms.checked_summary(summary)
     on_request = hides_reasoning(upstream.protocol_id) and effort != "none"
     if summary is None and reasoning and on_request:
         summary = "auto"
@@ -353,7 +348,7 @@ def _provider_options(
     if protocol_id != PROTOCOL_ID:
         given.pop("service_tier", None)  # a generation option
     if protocol_id in (None, PROTOCOL_ID):
-        choice = {} if native_choice is None else {TOOL_CHOICE: native_choice}
+        choice = {} if native_choice is None else {openai_forms.TOOL_CHOICE: native_choice}
         options = given | own_forms(body) | choice
         if upstream.policy.hosted_tools in ("drop", "function"):
             options.pop("web_search_options", None)
@@ -383,7 +378,7 @@ def _translated(
             options["text"] = {"verbosity": value}
         elif protocol_id == RESPONSES and name in _RESPONSES_TAKES:
             options[name] = value
-        elif name in END_USER and protocol_id == MESSAGES and not has_user:
+        elif name in openai_forms.END_USER and protocol_id == MESSAGES and not has_user:
             options["metadata"] = {"user_id": str(value)}
             has_user = True
         else:

@@ -24,16 +24,10 @@ from llmcore.fronts.reading import (
 )
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.protocols.history import ITEM_FIELDS
+from llmcore.protocols.openai_responses import names
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.calls import is_client_run
-from llmcore.protocols.openai_responses.names import (
-    CALL_FIELDS,
-    CALL_TOOLS,
-    METADATA_KEY,
-    NAMED_CALLS,
-    PROTOCOL_ID,
-    unread_fields,
-)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
@@ -181,8 +175,8 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
-def _numbers(arguments: Mapping[str, Any], *names: str) -> Item:
-    return {name: arguments[name] for name in names if type(arguments.get(name)) is int}
+def _numbers(arguments: Mapping[str, Any], *fields: str) -> Item:
+    return {name: arguments[name] for name in fields if type(arguments.get(name)) is int}
 
 
 _FIELDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Item | None]]] = {
@@ -234,12 +228,12 @@ def native_call(item: Mapping[str, Any]) -> ToolCallPart | None:
     None for any other item.
     """
     type_, native = str(item.get("type")), dict(item)
-    if type_ in NAMED_CALLS or not is_client_run(native):
+    if type_ in names.NAMED_CALLS or not is_client_run(native):
         return None
     call_id = str_or_none(item.get("call_id")) or str_or_none(item.get("id")) or ""
     arguments = parse_arguments(input_text(native))[0]
     metadata = {METADATA_KEY: {"item": native}}
-    return ToolCallPart(call_id, CALL_TOOLS[type_], arguments, provider_metadata=metadata)
+    return ToolCallPart(call_id, names.CALL_TOOLS[type_], arguments, provider_metadata=metadata)
 
 
 def _own_metadata(
@@ -249,8 +243,8 @@ def _own_metadata(
     if kind == "tool_search":
         native = {name: value for name, value in item.items() if name != "id"}
         return {METADATA_KEY: {"item": native}}
-    fields = {name: item[name] for name in CALL_FIELDS if item.get(name)}
-    if unread := unread_fields(item):
+    fields = {name: item[name] for name in names.CALL_FIELDS if item.get(name)}
+    if unread := names.unread_fields(item):
         fields[ITEM_FIELDS] = unread
     if entry is not None and entry.namespace is not None:
         fields.pop("namespace", None)
@@ -365,7 +359,7 @@ def result_part(
     whole_tools = {"tools": objects(item.get("tools"))}
     content = whole_tools if native and is_search else _content(item, protocol_id, diagnostics)
     own: dict[str, Any] = {"acknowledged_safety_checks": checks} if checks else {}
-    unread = unread_fields(item)
+    unread = names.unread_fields(item)
     if protocol_id == PROTOCOL_ID:
         own |= {ITEM_FIELDS: unread} if unread else {}
     else:

@@ -16,17 +16,10 @@ from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.openai_forms import read_cache
+from llmcore.fronts.openai_responses import parameters
 from llmcore.fronts.openai_responses.compaction import needs_summary
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
 from llmcore.fronts.openai_responses.messages import InputReader, read_items
-from llmcore.fronts.openai_responses.parameters import (
-    check_types,
-    provider_options,
-    read_format,
-    read_generation,
-    read_reasoning,
-    refuse_unsupported,
-)
 from llmcore.fronts.openai_responses.state import (
     NOTHING_STORED,
     StoredContext,
@@ -149,11 +142,11 @@ def token_count(count: int) -> JsonObject:
 
 
 def _check(body: JsonObject, previous: StoredConversation | None) -> None:
-    check_types(body)
+    parameters.check_types(body)
     wanted_id = str_or_none(body.get("previous_response_id"))
     if wanted_id and previous is None:
         raise previous_response_not_found(wanted_id)
-    refuse_unsupported(body)
+    parameters.refuse_unsupported(body)
 
 
 def _request(
@@ -184,11 +177,13 @@ def _request(
         parallel_tool_calls=read_field(body, "parallel_tool_calls", bool)
         if allowed.tools
         else None,
-        generation=read_generation(body, protocol_id, diagnostics),
-        response_format=None if compacts else read_format(body),
-        reasoning=read_reasoning(body),
+        generation=parameters.read_generation(body, protocol_id, diagnostics),
+        response_format=None if compacts else parameters.read_format(body),
+        reasoning=parameters.read_reasoning(body),
         cache=read_cache(body),
-        provider_options=provider_options(body, protocol_id, allowed.choice, diagnostics),
+        provider_options=parameters.provider_options(
+            body, protocol_id, allowed.choice, diagnostics
+        ),
     )
     return without_billing_line(request, upstream, diagnostics)
 

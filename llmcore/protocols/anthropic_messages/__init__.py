@@ -14,17 +14,9 @@ protocol itself reads and writes plain JSON.
 from collections.abc import Mapping
 from functools import partial
 
-from llmcore.protocols.anthropic_messages import body, finish, stream
+from llmcore.protocols.anthropic_messages import body, finish, names, stream
 from llmcore.protocols.anthropic_messages.models import RulesOf, rules_of
-from llmcore.protocols.anthropic_messages.names import (
-    API_NAME,
-    METADATA_KEY,
-    PAUSED,
-    PROTOCOL_ID,
-    SERVICE_TIERS,
-    TOOL_NAMES,
-    MessagesBody,
-)
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import (
     BodyBuilder,
@@ -39,7 +31,7 @@ def make(
     *,
     rules_of: RulesOf = rules_of,
     system_messages: bool = True,
-    service_tiers: Mapping[str, str] = SERVICE_TIERS,
+    service_tiers: Mapping[str, str] = names.SERVICE_TIERS,
 ) -> Protocol[MessagesBody, Event, MessagesState]:
     """Return the protocol for a platform.
 
@@ -54,20 +46,20 @@ def make(
     )
     return Protocol(
         id=PROTOCOL_ID,
-        api=API_NAME,
+        api=names.API_NAME,
         path="/messages",
         prompt=("model", "tools", "system", "messages"),
         is_own=stream.is_own,
         advice="use Anthropic(base_url=...)",
         family="anthropic",
         metadata_key=METADATA_KEY,
-        tool_names=TOOL_NAMES,
+        tool_names=names.TOOL_NAMES,
         cache_mark=CacheMark("breakpoint", "cache_control"),
         needs_output_limit=True,
         count_tokens=TokenCounting(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),
-        paused=PAUSED,
+        paused=names.PAUSED,
         hosted_kinds=frozenset({"web_search", "web_fetch", "code_execution", "mcp"}),
         prefills=lambda model_id: "claude" in model_id.lower() and rules_of(model_id).prefill,
         body=BodyBuilder(build=build),

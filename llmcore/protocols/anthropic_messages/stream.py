@@ -27,16 +27,9 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
-from llmcore.protocols.anthropic_messages import calls, content, finish
+from llmcore.protocols.anthropic_messages import calls, content, finish, names
 from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
-from llmcore.protocols.anthropic_messages.names import (
-    FALLBACK,
-    METADATA_KEY,
-    OF_TOKENS,
-    PROTOCOL_ID,
-    RESULT_SUFFIX,
-    TOOL_CALL_TYPES,
-)
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, close_block, end_format_call, last_opened, replace_block
 from llmcore.protocols.claude_tools import own_properties
@@ -201,7 +194,7 @@ def _on_block_start(state: MessagesState, event: Event, events: Events) -> Messa
     if index in state.open:  # a server that does not end its blocks
         state = _close(state, index, events)
     block = object_or_empty(event.get("content_block"))
-    if block.get("type") == FALLBACK:  # from here on another model answers
+    if block.get("type") == names.FALLBACK:  # from here on another model answers
         model = str_or_none(object_or_empty(block.get("to")).get("model")) or state.info.model
         state = replace(state, info=replace(state.info, model=model))
     return _open(state, index, block, events)
@@ -212,7 +205,7 @@ def _open(state: MessagesState, index: object, block: Event, events: Events) -> 
     kind = block.get("type")
     if not isinstance(kind, str):
         return content.on_opaque_start(state, index, block, events)
-    if kind.endswith(RESULT_SUFFIX) and str_or_none(block.get("tool_use_id")):
+    if kind.endswith(names.RESULT_SUFFIX) and str_or_none(block.get("tool_use_id")):
         return calls.on_result_start(state, index, block, events)
     return _STARTS.get(kind, content.on_opaque_start)(state, index, block, events)
 
@@ -221,7 +214,7 @@ _STARTS: Final[dict[str, Callable[[MessagesState, object, Event, Events], Messag
     "text": content.on_text_start,
     "thinking": content.on_thinking_start,
     "redacted_thinking": content.on_thinking_start,
-    **dict.fromkeys(TOOL_CALL_TYPES, calls.on_call_start),
+    **dict.fromkeys(names.TOOL_CALL_TYPES, calls.on_call_start),
 }
 
 
@@ -236,7 +229,7 @@ def _on_block_delta(state: MessagesState, event: Event, events: Events) -> Messa
     events += (
         ProviderEvent(METADATA_KEY, {name: holder[name]})
         for holder in (event, delta)
-        for name in OF_TOKENS
+        for name in names.OF_TOKENS
         if holder.get(name)
     )
     block = state.open[index]

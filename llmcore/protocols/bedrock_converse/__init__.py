@@ -10,16 +10,9 @@ and the path of a call, which names the model); building the request: `body`, `m
 `tools`, `caching`; reading the response: `state`, `content`, `calls`, `finish`, `stream`.
 """
 
-from llmcore.protocols.bedrock_converse import body, finish, stream
+from llmcore.protocols.bedrock_converse import body, finish, names, stream
 from llmcore.protocols.bedrock_converse.models import converse_path, rules_of
-from llmcore.protocols.bedrock_converse.names import (
-    API_NAME,
-    METADATA_KEY,
-    PROTOCOL_ID,
-    SERVICE_TIERS,
-    TOOL_NAMES,
-    ConverseBody,
-)
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event
 from llmcore.protocols.protocol import (
     BodyBuilder,
@@ -31,12 +24,12 @@ from llmcore.protocols.protocol import (
 
 protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     id=PROTOCOL_ID,
-    api=API_NAME,
+    api=names.API_NAME,
     path="/converse",
     prompt=("toolConfig", "system", "messages"),
     family="bedrock",
     metadata_key=METADATA_KEY,
-    tool_names=TOOL_NAMES,
+    tool_names=names.TOOL_NAMES,
     framings=("aws-event-stream", "sse", "ndjson"),
     cache_mark=CacheMark("breakpoint", "cachePoint"),
     count_tokens=TokenCounting(

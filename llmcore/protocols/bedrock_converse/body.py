@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from llmcore.protocols import claude
+from llmcore.protocols import claude, lowering
 from llmcore.protocols.bedrock_converse import names
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
@@ -46,15 +46,6 @@ from llmcore.protocols.caching import note_cache_options
 from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import model_family, native_provider_ids
-from llmcore.protocols.lowering import (
-    OPENAI_EFFORTS,
-    accepted_effort,
-    check_least,
-    is_unset,
-    lower_service_tier,
-    note_missing,
-    with_accepted_effort,
-)
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
@@ -118,7 +109,7 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
     choice = format_choice(lowered_format, rules) or tools.choice
     if tool_config and choice:
         tool_config["toolChoice"] = choice
-    tier = lower_service_tier(request, names.SERVICE_TIERS, diagnostics)
+    tier = lowering.lower_service_tier(request, names.SERVICE_TIERS, diagnostics)
     body: dict[str, Any] = {
         "messages": prompt.messages,
         "system": prompt.system,
@@ -261,7 +252,8 @@ def _gpt(
 ) -> dict[str, Any]:
     _note_amounts(reasoning, diagnostics)
     name = model_family(base_model(request))
-    accepted = with_accepted_effort(request, OPENAI_EFFORTS, diagnostics, name=name).reasoning
+    efforts = lowering.OPENAI_EFFORTS
+    accepted = lowering.with_accepted_effort(request, efforts, diagnostics, name=name).reasoning
     effort = None if accepted is None else accepted.effort
     return {} if effort is None else {"reasoning": {"effort": effort}}
 
@@ -270,7 +262,7 @@ def _level(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
     """Return the level that the model has for the wanted effort."""
     _note_amounts(reasoning, diagnostics)
     effort = reasoning.effort
-    return None if effort is None else accepted_effort(effort, _LEVELS, diagnostics)
+    return None if effort is None else lowering.accepted_effort(effort, _LEVELS, diagnostics)
 
 
 def _note_amounts(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> None:
@@ -295,16 +287,16 @@ def lower_generation(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return `inferenceConfig`, and the fields that only this model takes."""
     options = request.generation
-    if is_unset(options):
+    if lowering.is_unset(options):
         return {}, {}
-    check_least(options, names.LEAST)
+    lowering.check_least(options, names.LEAST)
     fields: dict[str, Any] = {
         "max_tokens": options.max_tokens,
         "temperature": claude.at_most_one("temperature", options.temperature, diagnostics),
         "top_p": claude.at_most_one("top_p", options.top_p, diagnostics),
         "top_k": options.top_k,
     }
-    note_missing(options, names.MISSING_PARAMETERS, diagnostics)
+    lowering.note_missing(options, names.MISSING_PARAMETERS, diagnostics)
     for name, why in _refused(fields, rules, reasoning).items():
         diagnostics.at(f"generation.{name}").unsupported(why)
         fields[name] = None

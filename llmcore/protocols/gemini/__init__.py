@@ -16,15 +16,9 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols.gemini import body, finish, stream
+from llmcore.protocols.gemini import body, finish, names, stream
 from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect, rules_of
-from llmcore.protocols.gemini.names import (
-    API_NAME,
-    METADATA_KEY,
-    PROTOCOL_ID,
-    TOOL_NAMES,
-    GeminiBody,
-)
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
 from llmcore.protocols.gemini.state import GeminiState
 from llmcore.protocols.gemini.stream import Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
@@ -34,7 +28,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
     """Return the protocol as services of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
-        api=API_NAME,
+        api=names.API_NAME,
         path="generatecontent",
         prompt=("tools", "toolConfig", "systemInstruction", "system_instruction", "contents"),
         is_own=stream.is_own,
@@ -42,7 +36,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
         family="google",
         metadata_key=METADATA_KEY,
         hides_reasoning=True,
-        tool_names=TOOL_NAMES,
+        tool_names=names.TOOL_NAMES,
         framings=("sse", "ndjson", "aws-event-stream", "json-array"),
         operation="generate_content",
         count_tokens=body.COUNTING if dialect.counts_whole_requests else body.COUNTING_ON_VERTEX,

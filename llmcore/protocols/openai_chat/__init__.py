@@ -17,16 +17,9 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols.openai_chat import body, finish, stream
+from llmcore.protocols.openai_chat import body, finish, names, stream
 from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
-from llmcore.protocols.openai_chat.names import (
-    API_NAME,
-    METADATA_KEY,
-    OPTIONAL_PARAMETERS,
-    PROTOCOL_ID,
-    TOOL_NAMES,
-    ChatBody,
-)
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.openai_chat.stream import fast_reader
 from llmcore.protocols.protocol import (
@@ -45,7 +38,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
-        api=API_NAME,
+        api=names.API_NAME,
         path="/chat/completions",
         prompt=("model", "tools", "messages"),
         is_own=stream.is_own,
@@ -54,12 +47,12 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
         batch_path="/v1/chat/completions",
         reranks=True,
         metadata_key=METADATA_KEY,
-        tool_names=TOOL_NAMES,
+        tool_names=names.TOOL_NAMES,
         cache_mark=CacheMark("key", "prompt_cache_key"),
         reasoning_budgets="some",
         count_tokens=_COUNTING if dialect.counts_tokens else None,
         body=BodyBuilder(
-            build=partial(body.from_request, dialect=dialect), optional=OPTIONAL_PARAMETERS
+            build=partial(body.from_request, dialect=dialect), optional=names.OPTIONAL_PARAMETERS
         ),
         stream=StreamMachine(
             decode=stream.decode,

@@ -21,16 +21,10 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols.openai_responses import body, finish, stream
+from llmcore.protocols.openai_responses import body, finish, names, stream
 from llmcore.protocols.openai_responses.continuation import without_lost_response
 from llmcore.protocols.openai_responses.models import COMPATIBLE, OPENAI, ResponsesDialect
-from llmcore.protocols.openai_responses.names import (
-    API_NAME,
-    METADATA_KEY,
-    PROTOCOL_ID,
-    TOOL_NAMES,
-    ResponsesBody,
-)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, ResponsesBody
 from llmcore.protocols.openai_responses.state import ResponsesState, cursor, resume
 from llmcore.protocols.openai_responses.stream import fast_reader
 from llmcore.protocols.protocol import (
@@ -49,7 +43,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
     initial = partial(stream.initial, digest=digest, custom_tools=dialect.custom_tools)
     return Protocol(
         id=PROTOCOL_ID,
-        api=API_NAME,
+        api=names.API_NAME,
         path="/responses",
         prompt=("model", "tools", "instructions", "input"),
         is_own=stream.is_own,
@@ -58,7 +52,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
         family="openai",
         batch_path="/v1/responses",
         metadata_key=METADATA_KEY,
-        tool_names=TOOL_NAMES,
+        tool_names=names.TOOL_NAMES,
         cache_mark=CacheMark("key", "prompt_cache_key"),
         reasoning_budgets="none",
         hides_reasoning=True,
