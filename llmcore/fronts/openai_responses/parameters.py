@@ -57,7 +57,7 @@ def refuse_unsupported(body: Body) -> None:
 class _Parameter:
     """A parameter that upstreams get by its name, if their API has it."""
 
-    type: type | None = None
+    kind: type | None = None
     defaults: tuple[object, ...] = ()
     """Values that mean the same as none: omitting them loses nothing."""
     in_chat: bool = False
@@ -89,8 +89,8 @@ def check_types(body: Body) -> None:
     for name, kind in _REPEATED.items():
         read_field(body, name, kind)
     for name, parameter in _NATIVE.items():
-        if parameter.type is not None:
-            read_field(body, name, parameter.type)
+        if parameter.kind is not None:
+            read_field(body, name, parameter.kind)
     for name, value in object_or_empty(body.get("metadata")).items():
         if not isinstance(value, str):
             place = f"metadata.{name[:100]}"

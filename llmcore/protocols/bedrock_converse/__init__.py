@@ -12,7 +12,12 @@ and the path of a call, which names the model); building the request: `body`, `m
 
 from llmcore.protocols.bedrock_converse import body, finish, names, stream
 from llmcore.protocols.bedrock_converse.models import converse_path, rules_of
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
+from llmcore.protocols.bedrock_converse.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    SERVICE_TIERS,
+    ConverseBody,
+)
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event
 from llmcore.protocols.protocol import (
     BodyBuilder,
