@@ -40,7 +40,7 @@ from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint, EndpointContext, PathOf
 from llmcore.routes.framing import Framing
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route
+from llmcore.routes.route import Route, beside
 from llmcore.routes.sigv4 import AwsCredentials, RegionOf, sigv4_of_chain, sigv4_of_environ
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
@@ -159,8 +159,7 @@ class AmazonBedrock(ConfigurableProvider):
         return route.with_(framing=Framing.aws_event_stream())
 
     def _beside(self, id_: str, protocol: Any, target: str | PathOf) -> Route[Any]:
-        endpoint = evolve(self.route.endpoint, target=target)
-        return self.route.with_(id=id_, protocol=protocol, endpoint=endpoint, framing=Framing.sse())
+        return beside(self.route, target, id_, protocol).with_(framing=Framing.sse())
 
     def model(self, model_id: str) -> Model[ConverseBody]:
         """Return the model *model_id*: an id, an inference profile's id, or an ARN."""

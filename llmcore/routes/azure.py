@@ -18,8 +18,6 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from attrs import evolve
-
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
@@ -28,7 +26,7 @@ from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route
+from llmcore.routes.route import Route, beside
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
@@ -96,11 +94,7 @@ class Azure(ConfigurableProvider):
             auth=_auth(api_key, auth, token_provider),
             defaults=with_headers(defaults, headers),
         )
-        responses = chat.with_(
-            id="azure-responses",
-            protocol=openai_responses.protocol,
-            endpoint=evolve(chat.endpoint, target="/responses"),
-        )
+        responses = beside(chat, "/responses", "azure-responses", openai_responses.protocol)
         self._set_fields(chat_route=chat, responses_route=responses)
 
     def chat(self, deployment: str) -> Model[ChatBody]:

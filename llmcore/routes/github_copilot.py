@@ -41,7 +41,7 @@ from llmcore.routes.github_credentials import (
 )
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, layered
+from llmcore.routes.route import Route, beside, layered
 from llmcore.schema.content import ContentPart, ImagePart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
@@ -228,22 +228,14 @@ class GithubCopilot(ConfigurableProvider):
     @property
     def responses_route(self) -> Route[ResponsesBody]:
         """The route to `POST /responses`, with the same configuration."""
-        return self.chat_route.with_(
-            id=f"{PROVIDER}-responses",
-            protocol=_RESPONSES,
-            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
-        )
+        return beside(self.chat_route, "/responses", f"{PROVIDER}-responses", _RESPONSES)
 
     @property
     def messages_route(self) -> Route[MessagesBody]:
         """The route to `POST /v1/messages`, with the same configuration."""
         own = {"anthropic-version": MESSAGES_VERSION}
-        return self.chat_route.with_(
-            id=f"{PROVIDER}-messages",
-            protocol=_MESSAGES,
-            endpoint=evolve(self.chat_route.endpoint, target=_MESSAGES_PATH),
-            defaults=with_headers(self.chat_route.defaults, None, own),
-        )
+        route = beside(self.chat_route, _MESSAGES_PATH, f"{PROVIDER}-messages", _MESSAGES)
+        return route.with_(defaults=with_headers(route.defaults, None, own))
 
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, reached over Chat Completions."""

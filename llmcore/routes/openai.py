@@ -10,8 +10,6 @@ Key: OPENAI_API_KEY.
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import OPENAI
@@ -20,7 +18,7 @@ from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.defaults import RouteDefaults, checked_headers
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route
+from llmcore.routes.route import Route, beside
 from llmcore.routes.transport_spec import WebSocket
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import present
@@ -78,11 +76,8 @@ class OpenAI(ConfigurableProvider):
     @property
     def responses_route(self) -> Route[ResponsesBody]:
         """The route to `POST /responses`, with the same configuration."""
-        return self.chat_route.with_(
-            id=openai_responses.protocol.id,
-            protocol=openai_responses.protocol,
-            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
-        )
+        protocol = openai_responses.protocol
+        return beside(self.chat_route, "/responses", protocol.id, protocol)
 
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, reached over Chat Completions."""

@@ -19,7 +19,7 @@ from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.openai import PROFILE as OPENAI
 from llmcore.routes.openrouter import OpenRouter
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route
+from llmcore.routes.route import Route, beside
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.model import Model
@@ -79,11 +79,9 @@ class OpenAICompatible(ConfigurableProvider):
     @property
     def responses_route(self) -> Route[ResponsesBody]:
         """The route to `POST /responses`, with the same configuration."""
-        return self.chat_route.with_(
-            id=f"{self.chat_route.provider}-responses",
-            protocol=_RESPONSES.get(_host_of(str(self.chat_route.endpoint.base_url)), _COMPATIBLE),
-            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
-        )
+        chat = self.chat_route
+        protocol = _RESPONSES.get(_host_of(str(chat.endpoint.base_url)), _COMPATIBLE)
+        return beside(chat, "/responses", f"{chat.provider}-responses", protocol)
 
     def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over the Responses API."""

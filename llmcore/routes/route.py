@@ -34,7 +34,7 @@ from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.auth import NO_KEY, Auth, AuthContext, NotPickled
 from llmcore.routes.base_url import BaseUrlVariable
 from llmcore.routes.defaults import RouteDefaults
-from llmcore.routes.endpoint import Endpoint, EndpointContext, shown_base_url
+from llmcore.routes.endpoint import Endpoint, EndpointContext, PathOf, shown_base_url
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, json_body, sendable, with_query
 from llmcore.routes.providers import unknown_option_keys
@@ -466,6 +466,13 @@ class Route(NotPickled, Generic[Body_co]):
         """Return *error* with the provider that it is from."""
         error.provider = error.provider or self.provider
         return error
+
+
+def beside(
+    route: Route[Any], target: str | PathOf, id: str, protocol: Protocol[_OtherBody, Any, Any]
+) -> Route[_OtherBody]:
+    """Return a route to another API of the same server, which is at *target* below its base URL."""
+    return route.with_(id=id, protocol=protocol, endpoint=evolve(route.endpoint, target=target))
 
 
 def layered(*layers: Mapping[str, str]) -> Mapping[str, str]:

@@ -39,7 +39,7 @@ from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.google import generate_path
 from llmcore.routes.openai_compatible import GOOGLE
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route
+from llmcore.routes.route import Route, beside
 from llmcore.routes.xai import grok_responses
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
@@ -116,25 +116,11 @@ class Vertex(ConfigurableProvider):
             auth=_auth(api_key, auth, service_account_file),
             defaults=with_headers(defaults, headers),
         )
-        claude = route.with_(
-            id="vertex-claude",
-            protocol=_CLAUDE,
-            endpoint=evolve(route.endpoint, target=partial(predict_path, "anthropic")),
-        )
-        mistral = route.with_(
-            id="vertex-mistral",
-            protocol=_MISTRAL,
-            endpoint=evolve(
-                route.endpoint,
-                target=partial(predict_path, "mistralai"),
-                base_url=own_url or place(regions="us-central1 or europe-west4"),
-            ),
-        )
-        chat = route.with_(
-            id="vertex-chat",
-            protocol=_CHAT,
-            endpoint=evolve(route.endpoint, target="/endpoints/openapi/chat/completions"),
-        )
+        claude = beside(route, partial(predict_path, "anthropic"), "vertex-claude", _CLAUDE)
+        mistral = beside(route, partial(predict_path, "mistralai"), "vertex-mistral", _MISTRAL)
+        in_region = own_url or place(regions="us-central1 or europe-west4")
+        mistral = mistral.with_(endpoint=evolve(mistral.endpoint, base_url=in_region))
+        chat = beside(route, "/endpoints/openapi/chat/completions", "vertex-chat", _CHAT)
         self._set_fields(
             gemini_route=route, claude_route=claude, mistral_route=mistral, chat_route=chat
         )
@@ -176,9 +162,7 @@ class Vertex(ConfigurableProvider):
         target, protocol = f"/publishers/{quote(publisher, safe='')}/v1/responses", _RESPONSES
         if publisher == "xai":
             target, protocol = "/endpoints/openapi/responses", _uncounted(grok_responses(name))
-        endpoint = evolve(self.chat_route.endpoint, target=target)
-        route = self.chat_route.with_(id="vertex-responses", protocol=protocol, endpoint=endpoint)
-        return route.model(model_id)
+        return beside(self.chat_route, target, "vertex-responses", protocol).model(model_id)
 
     def model(self, model_id: str) -> Model:
         """Return the model *model_id*, reached over the API that it has.

@@ -17,6 +17,7 @@ from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.protocols.openai_responses import ResponsesBody, ResponsesDialect, ResponsesState
 from llmcore.protocols.protocol import Protocol
 from llmcore.routes.chat_provider import ChatProvider, Profile
+from llmcore.routes.route import beside
 from llmcore.schema.json import NativeObject
 from llmcore.schema.model import Model
 
@@ -76,9 +77,6 @@ class XAI(ChatProvider):
 
     def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over Responses."""
-        route = self.chat_route.with_(
-            id=f"{self.profile.id}-responses",
-            protocol=grok_responses(model_id),
-            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
-        )
+        id_ = f"{self.profile.id}-responses"
+        route = beside(self.chat_route, "/responses", id_, grok_responses(model_id))
         return route.model(model_id)
