@@ -53,6 +53,8 @@ from llmcore.schema.usage import Usage
 
 Events: TypeAlias = list[LLMEvent]
 """The events of a response, or of one step of its stream: functions append theirs to it."""
+Ends: TypeAlias = tuple[StreamStart, Finish]
+"""The beginning and the end of a response that is read without its content."""
 
 # -- the context
 
@@ -177,7 +179,7 @@ def skimmed(
     metadata: ProviderMetadata,
     reasoned: bool,
     begun: Usage | None = None,
-) -> tuple[LLMEvent, ...] | None:
+) -> Ends | None:
     """Return the beginning and the end of the response in *document*; None without its counts.
 
     One that has *reasoned* needs the count of that, too: it would be estimated from the text.
@@ -227,20 +229,18 @@ class CompleteEvents(
 
 
 def text_response(
-    ends: Iterable[LLMEvent] | None,
+    ends: Ends | None,
     segment: str,
     text: str,
     metadata: ProviderMetadata | None = None,
 ) -> CompleteEvents | None:
     """Return the events of a response that is only *text*; None if more has to be read.
 
-    Its *ends* are those of `skimmed`. Most are such ones, which a state machine reads half as fast.
+    Most are such ones, which a state machine reads half as fast.
     """
     if ends is None or not (text.isascii() or replace_lone_surrogates(text) is text):
         return None
     start, finish = ends
-    if not (isinstance(start, StreamStart) and isinstance(finish, Finish)):
-        return None
     return CompleteEvents(
         (
             start,

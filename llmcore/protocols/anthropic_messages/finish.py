@@ -11,7 +11,7 @@ https://platform.claude.com/docs/en/build-with-claude/streaming,
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
+    Ends,
     Events,
     StreamContext,
     finish_events,
@@ -173,7 +174,7 @@ _PLAIN_BLOCKS: Final = {"text": "text", "thinking": "thinking", "tool_use": "id"
 """Types of plain blocks, and a field of each that is a text."""
 
 
-def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+def skim(document: JsonValue, request: LLMRequest) -> Ends | None:
     """Return the beginning and the end of a plain message; None for any other body."""
     if not isinstance(document, dict) or document.get("type") != "message":
         return None

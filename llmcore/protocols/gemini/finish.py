@@ -10,7 +10,7 @@ JSON does.
      "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}}
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve
@@ -20,6 +20,7 @@ from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.response_parts import (
     CompleteEvents,
+    Ends,
     Events,
     finish_reason,
     inclusive_usage,
@@ -29,7 +30,7 @@ from llmcore.protocols.response_parts import (
     text_response,
 )
 from llmcore.schema.changed import changed
-from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
+from llmcore.schema.events import FinishReason, StepStart, StreamStart
 from llmcore.schema.json import JsonValue, NativeObject, present
 from llmcore.schema.native_json import (
     all_objects,
@@ -229,7 +230,7 @@ _PLAIN_PART: Final = frozenset({"text", "thought", "thoughtSignature", "function
 _PLAIN_CALL: Final = frozenset({"name", "args", "id"})
 
 
-def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+def skim(document: JsonValue, request: LLMRequest) -> Ends | None:
     """Return the beginning and the end of a plain `GenerateContentResponse`; None for others."""
     if not isinstance(document, dict) or document.get("error") or "promptFeedback" in document:
         return None

@@ -32,6 +32,7 @@ from llmcore.protocols.openai_chat.state import ChatInfo, ChatState, ChatStreamC
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
+    Ends,
     Events,
     counts_reader,
     finish_events,
@@ -304,7 +305,7 @@ _NOT_PLAIN: Final = frozenset(
 _PLAIN_MESSAGE: Final = frozenset({"role", "content", *names.REASONING_FIELDS})
 
 
-def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+def skim(document: JsonValue, request: LLMRequest) -> Ends | None:
     """Return the beginning and the end of a plain `chat.completion`; None for any other body."""
     if not isinstance(document, dict) or document.get("object") != _PLAIN_OBJECT:
         return None

@@ -10,7 +10,7 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 https://developers.openai.com/api/docs/guides/background.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -32,6 +32,7 @@ from llmcore.protocols.openai_responses.state import (
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
+    Ends,
     Events,
     StreamContext,
     counts_reader,
@@ -265,7 +266,7 @@ _PLAIN_PARTS: Final = {
 """Types of text, and their lists that are empty in a plain one."""
 
 
-def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+def skim(document: JsonValue, request: LLMRequest) -> Ends | None:
     """Return the beginning and the end of a plain `response`; None for any other body."""
     if not isinstance(document, dict) or document.get("status") not in ("completed", "incomplete"):
         return None
