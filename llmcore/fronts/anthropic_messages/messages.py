@@ -17,6 +17,7 @@ a Messages upstream as it came; another one gets its text, without the signature
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
+from llmcore.fronts import reading
 from llmcore.fronts.anthropic_messages.compaction import Start, start_of
 from llmcore.fronts.anthropic_messages.content import ContentReader, content_blocks, text_block
 from llmcore.fronts.anthropic_messages.hosted import (
@@ -28,20 +29,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
-from llmcore.fronts.reading import (
-    AnsweredCalls,
-    Fields,
-    cache_ttl_of,
-    function_call,
-    marked_at_end,
-    message_of,
-    read_field,
-    report_call_fields,
-    report_unknown,
-    required,
-    text_message,
-    text_result,
-)
+from llmcore.fronts.reading import Fields, read_field
 from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
 from llmcore.schema.content import (
@@ -78,7 +66,7 @@ class TurnReader:
         self._content = ContentReader(native=self._native, diagnostics=diagnostics)
         self._messages: list[Message] = []
         self._names: dict[str, str] = {}
-        self._answered = AnsweredCalls()
+        self._answered = reading.AnsweredCalls()
         self._kept_state = upstream.kept_state
         self._is_partial = False
         """Whether thinking of the turn came back without its state: from clients that read a stream
@@ -116,8 +104,8 @@ class TurnReader:
         return texts
 
     def _read(self, native: Fields, path: str, skipped: int) -> None:
-        report_unknown(native, _FIELDS, self._diagnostics, path)
-        match required(native, "role", str, f"{path}."):
+        reading.report_unknown(native, _FIELDS, self._diagnostics, path)
+        match reading.required(native, "role", str, f"{path}."):
             case "assistant":
                 self._assistant(native, path, skipped)
             case "user":
@@ -143,7 +131,7 @@ class TurnReader:
         """Add a user's turn: tool results and other content, as separate messages in order."""
         content = native.get("content")
         if content and isinstance(content, str):
-            self._messages.append(text_message("user", content))
+            self._messages.append(reading.text_message("user", content))
             return
         parts: list[ContentPart] = []
         results: list[ToolResultPart] = []
@@ -156,27 +144,27 @@ class TurnReader:
                 parts += self._content.read_block(block, place)
         self._flush("tool", results)
         if parts or not content:
-            self._messages.append(message_of("user", parts))
+            self._messages.append(reading.message_of("user", parts))
 
     def _flush(self, role: Any, parts: list[Any]) -> None:
         if parts:
-            self._messages.append(message_of(role, parts))
+            self._messages.append(reading.message_of(role, parts))
             parts.clear()
 
     def _result(self, block: Block, path: str) -> ToolResultPart:
         self._content.check_fields(block, path)
         if not self._native:
-            report_call_fields(block, ("toolset_name",), self._diagnostics.at(path))
-        call_id = required(block, "tool_use_id", str, f"{path}.")
+            reading.report_call_fields(block, ("toolset_name",), self._diagnostics.at(path))
+        call_id = reading.required(block, "tool_use_id", str, f"{path}.")
         output, name = self._content.read_output(block, path), self._names.get(call_id)
         failed = read_field(block, "is_error", bool, f"{path}.") is True
         part = (
-            text_result(call_id, output, name)
+            reading.text_result(call_id, output, name)
             if isinstance(output, str) and not failed
             else ToolResultPart(call_id, output, name=name, is_error=failed)
         )
         self._answered.add_result(part, path)
-        return _marked(part if self._native else marked_at_end(part), block)
+        return _marked(part if self._native else reading.marked_at_end(part), block)
 
     # -- the assistant's side
 
@@ -194,7 +182,7 @@ class TurnReader:
         for origin, echoes in self._run.take():
             parts = tuple(self._restored(origin, echoes, path))
             if parts:
-                self._messages.append(message_of("assistant", parts, origin))
+                self._messages.append(reading.message_of("assistant", parts, origin))
 
     def _block(self, block: Block, path: str) -> None:
         match block.get("type"):
@@ -245,9 +233,9 @@ class TurnReader:
     def _call(self, block: Block, path: str) -> ToolCallPart:
         self._content.check_fields(block, path)
         if not self._native:
-            report_call_fields(block, _OF_CALLS, self._diagnostics.at(path))
-        call_id = required(block, "id", str, f"{path}.")
-        name = required(block, "name", str, f"{path}.")
+            reading.report_call_fields(block, _OF_CALLS, self._diagnostics.at(path))
+        call_id = reading.required(block, "id", str, f"{path}.")
+        name = reading.required(block, "name", str, f"{path}.")
         self._names[call_id] = name
         self._answered.add_call(call_id)
         kept = {key: block[key] for key in _OF_CALLS if block.get(key) is not None}
@@ -255,7 +243,7 @@ class TurnReader:
         part = (
             ToolCallPart(call_id, name, arguments, provider_metadata={METADATA_KEY: kept})
             if kept
-            else function_call(call_id, name, arguments)
+            else reading.function_call(call_id, name, arguments)
         )
         return _marked(part, block)
 
@@ -290,5 +278,5 @@ class TurnReader:
 
 def _marked(part: _Part, block: Block) -> _Part:
     """Return *part* with the block's cache mark."""
-    ttl = cache_ttl_of(block)
+    ttl = reading.cache_ttl_of(block)
     return part if ttl is None else cached(part, ttl=ttl)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from llmcore.fronts import reading
 from llmcore.fronts.anthropic_messages.compaction import loses_thread, summary_instruction
 from llmcore.fronts.anthropic_messages.messages import TurnReader
 from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
@@ -23,16 +24,7 @@ from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
-from llmcore.fronts.reading import (
-    Fields,
-    hides_reasoning,
-    read_field,
-    read_objects,
-    read_texts,
-    report_lost,
-    required,
-    with_effort,
-)
+from llmcore.fronts.reading import Fields, read_field
 from llmcore.protocols.anthropic_messages.names import (
     COMPACTION,
     METADATA_KEY,
@@ -108,7 +100,7 @@ class ReadMessagesRequest(ReadRequest):
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessagesRequest:
     """Return *client_request* as a request to *upstream*."""
     body, diagnostics = client_request.body, Diagnostics()
-    natives = read_objects(body, "messages")
+    natives = reading.read_objects(body, "messages")
     if not natives:
         raise invalid("messages: at least one message is required", "messages")
     if len(natives) > _MAX_MESSAGES:
@@ -136,7 +128,9 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream, diagnostics),
         response_format=None if wish is not None else _format(body),
-        reasoning=with_effort(_reasoning(body, upstream), upstream.protocol_id, diagnostics),
+        reasoning=reading.with_effort(
+            _reasoning(body, upstream), upstream.protocol_id, diagnostics
+        ),
         cache=_cache(client_request, upstream),
         metadata=_metadata(body, upstream, diagnostics),
         provider_options=_native_fields(client_request, upstream, offer, diagnostics),
@@ -205,7 +199,7 @@ def _generation(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> G
         top_p=read_field(body, "top_p", float),
         top_k=read_field(body, "top_k", int),
         max_tokens=limit,
-        stop=read_texts(body, "stop_sequences"),
+        stop=reading.read_texts(body, "stop_sequences"),
         service_tier=_TIERS.get(tier, tier) if tier else None,
     )
 
@@ -221,7 +215,7 @@ def _format(body: Fields) -> ResponseFormat | None:
         return None
     if form.get("type") != "json_schema":
         raise invalid(f"{path}.type must be json_schema.", f"{path}.type")
-    schema = required(form, "schema", dict, f"{path}.")
+    schema = reading.required(form, "schema", dict, f"{path}.")
     return ResponseFormat.json_schema(without_null_keywords(schema))
 
 
@@ -246,11 +240,11 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     if thinking is None:
         return None if effort is None else ReasoningOptions(effort=effort)
     summary = _DISPLAYS.get(read_field(thinking, "display", str, "thinking."))
-    match required(thinking, "type", str, "thinking."):
+    match reading.required(thinking, "type", str, "thinking."):
         case "disabled":
             return ReasoningOptions(effort="none")
         case "enabled":
-            if summary is None and hides_reasoning(upstream.protocol_id):
+            if summary is None and reading.hides_reasoning(upstream.protocol_id):
                 summary = "auto"
             return ReasoningOptions(
                 effort=effort,
@@ -326,7 +320,7 @@ def _native_fields(
         lost |= _own_thinking(object_or_empty(request.body.get("thinking")))
         lost = {**native, **lost}
         names = [name for name, value in lost.items() if value not in _DEFAULTS.get(name, ())]
-        report_lost(names, "the upstream's API has no such field", diagnostics)
+        reading.report_lost(names, "the upstream's API has no such field", diagnostics)
         return {}
     whole = request.body.get("cache_control")
     betas = str_or_none(request.headers.get(_BETAS))

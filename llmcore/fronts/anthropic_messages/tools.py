@@ -16,21 +16,12 @@ from typing import Any, Final
 
 from attrs import field
 
+from llmcore.fronts import reading
 from llmcore.fronts.anthropic_messages.client_tools import client_tool
 from llmcore.fronts.anthropic_messages.tool_changes import ToolChanges
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.reading import (
-    Fields,
-    cache_ttl_of,
-    check_tool_count,
-    function_tool,
-    read_field,
-    read_objects,
-    read_texts,
-    report_unknown,
-    required,
-)
+from llmcore.fronts.reading import Fields, read_field
 from llmcore.fronts.tools_as_functions import offered_hosted, refuse_or_report, report_repeated
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -91,8 +82,8 @@ def read_offer(
 
     FrontError for invalid definitions, and for a choice of what the upstream lacks.
     """
-    natives = read_objects(body, "tools")
-    check_tool_count(len(natives) + len(changes.definitions), upstream.policy)
+    natives = reading.read_objects(body, "tools")
+    reading.check_tool_count(len(natives) + len(changes.definitions), upstream.policy)
     reader = _ToolReader(body, upstream, diagnostics)
     specs: list[ToolSpec] = []
     offered = _offered(natives, changes, native=reader.native)
@@ -122,7 +113,7 @@ def read_offer(
 def _report_servers(body: Fields, tools: Iterable[Fields], diagnostics: Diagnostics) -> None:
     """Report the MCP servers that no `mcp_toolset` names."""
     offered = {str_or_none(tool.get("mcp_server_name")) for tool in tools}
-    for index, server in enumerate(read_objects(body, "mcp_servers")):
+    for index, server in enumerate(reading.read_objects(body, "mcp_servers")):
         if str_or_none(server.get("name")) not in offered:
             why = "no mcp_toolset among the tools names this server"
             diagnostics.at(f"mcp_servers[{index}]").dropped("hosted-tool-dropped", why)
@@ -200,7 +191,7 @@ class _ToolReader:
             self._diagnostics.at(path).changed("tool-search-unrolled", why)
             return None
         if (function := client_tool(type_, native)) is not None:
-            report_unknown(native, _OF_CLIENT_TOOLS, self._diagnostics, path)
+            reading.report_unknown(native, _OF_CLIENT_TOOLS, self._diagnostics, path)
             return function
         policy = self._upstream.policy.hosted_tools
         refuse_or_report(f"{type_} tool", policy, self._diagnostics.at(path))
@@ -208,19 +199,19 @@ class _ToolReader:
         return None
 
     def _custom(self, native: Fields, path: str) -> ToolSpec:
-        name = required(native, "name", str, f"{path}.")
+        name = reading.required(native, "name", str, f"{path}.")
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
-        report_unknown(native, _OF_TOOLS, self._diagnostics, path)
+        reading.report_unknown(native, _OF_TOOLS, self._diagnostics, path)
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
                 self._diagnostics.at(f"{path}.{extra}").unsupported(why)
-        tool = function_tool(
+        tool = reading.function_tool(
             name,
             str_or_empty(native.get("description")),
             read_field(native, "input_schema", dict, f"{path}.") or {},
             strict=read_field(native, "strict", bool, f"{path}."),
-            cache=cache_ttl_of(native),
+            cache=reading.cache_ttl_of(native),
         )
         if not extras:
             return tool
@@ -235,7 +226,7 @@ class _ToolReader:
         def lowered() -> HostedTool | None:
             made = self._lowered(kind, native, path)
             if made is not None:
-                report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), here)
+                reading.report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), here)
             return made
 
         tool = offered_hosted(
@@ -261,8 +252,8 @@ class _ToolReader:
             case "web_search":
                 return HostedTool.web_search(
                     max_uses=read_field(native, "max_uses", int, f"{path}."),
-                    allowed_domains=read_texts(native, "allowed_domains", f"{path}."),
-                    blocked_domains=read_texts(native, "blocked_domains", f"{path}."),
+                    allowed_domains=reading.read_texts(native, "allowed_domains", f"{path}."),
+                    blocked_domains=reading.read_texts(native, "blocked_domains", f"{path}."),
                     user_location=_location(native, path),
                 )
             case "web_fetch":
@@ -329,7 +320,7 @@ def _read_choice(
     native = read_field(body, "tool_choice", dict)
     if native is None:
         return None, None
-    given = required(native, "type", str, "tool_choice.")
+    given = reading.required(native, "type", str, "tool_choice.")
     if given not in _MODES:
         raise invalid(
             f"tool_choice.type is {given[:40]!r}, not {', '.join(_MODES)}.", "tool_choice.type"

@@ -14,18 +14,10 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
+from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
-from llmcore.fronts.reading import (
-    Fields,
-    decoded,
-    is_remote,
-    remote,
-    report_unknown,
-    required,
-    text_part,
-    with_mark,
-)
+from llmcore.fronts.reading import Fields
 from llmcore.protocols import media
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
@@ -87,7 +79,7 @@ def read_content(
     if not content:
         return ()  # an empty text has no part that an API takes
     if isinstance(content, str):
-        return (text_part(content),)
+        return (reading.text_part(content),)
     if not isinstance(content, list):
         path = diagnostics.path
         raise invalid(f"{path} must be a text or a list of parts.", path)
@@ -109,12 +101,14 @@ def read_result(
 
 def _read_part(part: object, protocol_id: str | None, diagnostics: Diagnostics) -> ContentPart:
     if isinstance(part, str):
-        return text_part(part)
+        return reading.text_part(part)
     native = object_or_empty(part)
     if protocol_id in (None, PROTOCOL_ID) and _is_unread(native):
         return ProviderPart(METADATA_KEY, native)
-    report_unknown(native, _FIELDS, diagnostics)
-    return with_mark(_read_native(native, diagnostics.path), native, protocol_id, diagnostics)
+    reading.report_unknown(native, _FIELDS, diagnostics)
+    return reading.with_mark(
+        _read_native(native, diagnostics.path), native, protocol_id, diagnostics
+    )
 
 
 _READ: Final = _TEXTS | {"file", "image_url", "input_audio", "input_file", "input_image"}
@@ -132,21 +126,21 @@ def _is_unread(native: Fields) -> bool:
     kind = str_or_none(native.get("type"))
     if kind == "input_audio":
         data = str_or_none(object_or_empty(native.get(kind)).get("data"))
-        return data is not None and is_remote(data)
+        return data is not None and reading.is_remote(data)
     if kind == "file":
         data = str_or_none(object_or_empty(native.get(kind)).get("file_data"))
-        return data is not None and is_remote(data) and not media.is_data_url(data)
+        return data is not None and reading.is_remote(data) and not media.is_data_url(data)
     return kind is not None and kind not in _READ | _READ_OF_MODEL
 
 
 def _read_native(native: Fields, path: str) -> ContentPart:
     match native.get("type"):
         case str(kind) if kind in _TEXTS:
-            text = required(native, "text", str, f"{path}.")
+            text = reading.required(native, "text", str, f"{path}.")
             citations = read_annotations(native.get("annotations"))
-            return TextPart(text, citations=citations) if citations else text_part(text)
+            return TextPart(text, citations=citations) if citations else reading.text_part(text)
         case "refusal":
-            return RefusalPart(required(native, "refusal", str, f"{path}."))
+            return RefusalPart(reading.required(native, "refusal", str, f"{path}."))
         case "thinking":  # Mistral's
             inner = native.get("thinking")
             texts = (str_or_empty(piece.get("text")) for piece in objects(inner))
@@ -163,7 +157,7 @@ def _read_native(native: Fields, path: str) -> ContentPart:
             return _file(native, path)
         case str(kind) if kind in _OTHERS:
             where = f"{path}.{kind}.url"
-            url = remote(_address(native.get(kind), where), where)
+            url = reading.remote(_address(native.get(kind), where), where)
             return DocumentPart(
                 url=url, media_type=None if media.is_data_url(url) else _OTHERS[kind]
             )
@@ -185,15 +179,15 @@ def _image(native: Fields, path: str) -> ImagePart:
     if detail is not None and detail not in _DETAILS:
         place = f"{path}.image_url.detail"
         raise invalid(f"{place} is one of {', '.join(_DETAILS)}.", place)
-    return ImagePart(url=remote(_address(holder, where), where), detail=detail)
+    return ImagePart(url=reading.remote(_address(holder, where), where), detail=detail)
 
 
 def _audio(native: Fields, path: str) -> AudioPart:
-    data, form = required(native, "data", str, f"{path}."), native.get("format")
+    data, form = reading.required(native, "data", str, f"{path}."), native.get("format")
     known = _AUDIO_TYPES.get(str(form), f"audio/{form}" if isinstance(form, str) else None)
-    if is_remote(data):
+    if reading.is_remote(data):
         return AudioPart(url=data, media_type=known)
-    return AudioPart(data=decoded(data, f"{path}.data"), media_type=known)
+    return AudioPart(data=reading.decoded(data, f"{path}.data"), media_type=known)
 
 
 def _file(native: Fields, path: str) -> DocumentPart:
@@ -206,7 +200,7 @@ def _file(native: Fields, path: str) -> DocumentPart:
     raw = None if ":" in data[:12] else decode_base64(data)
     if raw is not None:
         return DocumentPart(data=raw, name=name)
-    return DocumentPart(url=remote(data, f"{path}.file_data"), name=name)
+    return DocumentPart(url=reading.remote(data, f"{path}.file_data"), name=name)
 
 
 # -- citations, both directions

@@ -18,6 +18,7 @@ from typing import Final
 
 from attrs import evolve
 
+from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.opaque_state import KeptState, call_key
@@ -28,20 +29,7 @@ from llmcore.fronts.openai_chat.content import (
     read_images,
     read_result,
 )
-from llmcore.fronts.reading import (
-    AnsweredCalls,
-    Fields,
-    cache_ttl_of,
-    checked_message,
-    marked_at_end,
-    message_of,
-    own_file,
-    report_unknown,
-    required,
-    text_message,
-    text_result,
-    written_call,
-)
+from llmcore.fronts.reading import Fields
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
     PROTOCOL_ID,
@@ -106,7 +94,7 @@ class MessageReader:
         self._states = StateReader(upstream.sealer)
         self._diagnostics = diagnostics
         self._calls: dict[str, ToolCallPart] = {}
-        self._answered = AnsweredCalls()
+        self._answered = reading.AnsweredCalls()
         self._last_function: dict[str, str] = {}
         """Ids of calls in the form before tools, by their functions' names."""
 
@@ -132,7 +120,7 @@ class MessageReader:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
         value = _with_gathered_fields(value)
-        report_unknown(value, _FIELDS, self._diagnostics, path)
+        reading.report_unknown(value, _FIELDS, self._diagnostics, path)
         try:
             match value.get("role"):
                 case "assistant":
@@ -154,18 +142,22 @@ class MessageReader:
             if type(part) is not TextPart:
                 self._check_file(part, f"{path}.content[{number}]")
         name = str_or_none(native.get("name"))
-        return checked_message(role, content) if name is None else Message(role, content, name=name)
+        return (
+            reading.checked_message(role, content)
+            if name is None
+            else Message(role, content, name=name)
+        )
 
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
         here = self._diagnostics.at(f"{path}.content")
         parts = read_content(native.get("content"), here, protocol_id=self._protocol_id)
-        ttl = cache_ttl_of(native)
+        ttl = reading.cache_ttl_of(native)
         return parts if ttl is None or not parts else (*parts[:-1], cached(parts[-1], ttl=ttl))
 
     def _check_file(self, part: ContentPart, path: str) -> None:
         media = part if isinstance(part, ImagePart | AudioPart | DocumentPart) else None
         if media is not None and media.file_id is not None:
-            own_file(media.file_id, path, known=self._takes_files)
+            reading.own_file(media.file_id, path, known=self._takes_files)
 
     # -- responses
 
@@ -174,7 +166,7 @@ class MessageReader:
         calls = self._calls_of(native, path, index)
         content = self._content(native, path) if is_plain else self._response_content(native, path)
         if is_plain and not calls:
-            return message_of("assistant", content)
+            return reading.message_of("assistant", content)
         shown = (*content, *calls)
         for call in calls:
             self._calls[call.id] = call
@@ -184,7 +176,7 @@ class MessageReader:
             if state is not None:
                 return Message.assistant(state[1], origin=state[0])
         if is_plain:
-            return message_of("assistant", shown)
+            return reading.message_of("assistant", shown)
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
         return Message("assistant", parts, name=str_or_none(native.get("name")))
 
@@ -270,13 +262,13 @@ class MessageReader:
         custom = object_or_empty(native.get("custom"))
         function = object_or_empty(native.get("function"))
         kind = "custom" if custom else "function"
-        name = required(custom or function, "name", str, f"{path}.{kind}.")
+        name = reading.required(custom or function, "name", str, f"{path}.{kind}.")
         given = native.get("id")  # some clients send the number that a server gave
         known_id = str(given) if type(given) is int else str_or_none(given)
         call_id = known_id or synthetic_call_id(None, index, number)
         if custom:
             return ToolCallPart(call_id, name, text_or_json(custom.get("input")), kind="custom")
-        call = written_call(call_id, name, text_or_json(function.get("arguments") or ""))
+        call = reading.written_call(call_id, name, text_or_json(function.get("arguments") or ""))
         kept = self._kept_with(native, path)
         return evolve(call, provider_metadata=kept) if kept else call
 
@@ -295,18 +287,20 @@ class MessageReader:
         if native.get("role") == "function":
             call_id = self._last_function.get(name or "") or synthetic_call_id(None, index, 0)
         if call_id is None:
-            call_id = required(native, "tool_call_id", str, f"{path}.")
+            call_id = reading.required(native, "tool_call_id", str, f"{path}.")
         call, here = self._calls.get(call_id), self._diagnostics.at(f"{path}.content")
         output = read_result(native.get("content"), here, protocol_id=self._protocol_id)
         name = call.name if call else name
         if isinstance(output, str) and (call is None or call.kind == "function"):
-            part = text_result(call_id, output, name)
+            part = reading.text_result(call_id, output, name)
         else:
             kind = call.kind if call else "function"
             part = ToolResultPart(call_id, output, name=name, kind=kind)
         self._answered.add_result(part, path)
-        ttl = cache_ttl_of(native)
-        return message_of("tool", (marked_at_end(part) if ttl is None else cached(part, ttl=ttl),))
+        ttl = reading.cache_ttl_of(native)
+        return reading.message_of(
+            "tool", (reading.marked_at_end(part) if ttl is None else cached(part, ttl=ttl),)
+        )
 
 
 _OF_TEXT: Final[Mapping[str, Role]] = {**_ROLES, "assistant": "assistant"}
@@ -322,7 +316,7 @@ def _only_text(native: object) -> Message | None:
     role, text = native.get("role"), native.get("content")
     if type(text) is not str or type(role) is not str or not text or role not in _OF_TEXT:
         return None
-    return text_message(_OF_TEXT[role], text)
+    return reading.text_message(_OF_TEXT[role], text)
 
 
 def _usual_call(native: Fields) -> ToolCallPart | None:
@@ -333,7 +327,7 @@ def _usual_call(native: Fields) -> ToolCallPart | None:
     name, arguments = function.get("name"), function.get("arguments")
     if type(name) is not str or type(arguments) is not str or not _MORE.isdisjoint(native):
         return None
-    return written_call(call_id, name, arguments)
+    return reading.written_call(call_id, name, arguments)
 
 
 _MORE: Final = frozenset({"custom", "extra_content"})

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.fronts import openai_forms
+from llmcore.fronts import openai_forms, reading
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import (
@@ -32,16 +32,7 @@ from llmcore.fronts.openai_chat.foreign_forms import (
 from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
 from llmcore.fronts.openai_clients import ChatClient, UsagePlace, client_of
-from llmcore.fronts.reading import (
-    Fields,
-    cache_ttl_of,
-    hides_reasoning,
-    read_field,
-    read_options,
-    read_texts,
-    report_lost,
-    report_unknown_inside,
-)
+from llmcore.fronts.reading import Fields, read_field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PARAMETERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -116,7 +107,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
         ),
         reasoning=_reasoning(body, upstream),
         cache=openai_forms.read_cache(
-            body, ttl=cache_ttl_of(body), is_marked=_has_anthropic_marks(body)
+            body, ttl=reading.cache_ttl_of(body), is_marked=_has_anthropic_marks(body)
         ),
         metadata=_metadata(body, diagnostics),
         provider_options=_provider_options(body, upstream, offer.native_choice, diagnostics),
@@ -208,7 +199,7 @@ def _generation(
     body: Fields, protocol_id: str | None, diagnostics: Diagnostics
 ) -> GenerationOptions:
     stop = body.get("stop")
-    options = read_options(body, PARAMETERS)
+    options = reading.read_options(body, PARAMETERS)
     if options.get("max_tokens") is None:
         options["max_tokens"] = read_field(body, "max_tokens", int)
     elif body.get("max_tokens") not in (None, options["max_tokens"]):
@@ -216,7 +207,7 @@ def _generation(
         diagnostics.at("max_tokens").unsupported(why)
     return GenerationOptions(
         **options,
-        stop=(stop,) if isinstance(stop, str) else read_texts(body, "stop"),
+        stop=(stop,) if isinstance(stop, str) else reading.read_texts(body, "stop"),
         service_tier=None
         if protocol_id == PROTOCOL_ID
         else openai_forms.read_tier(body, protocol_id, diagnostics),
@@ -253,7 +244,7 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     if effort is None and budget is None and says_nothing and switch is None:
         return None
     summary = openai_forms.checked_summary(summary)
-    on_request = hides_reasoning(upstream.protocol_id) and effort != "none"
+    on_request = reading.hides_reasoning(upstream.protocol_id) and effort != "none"
     if summary is None and reasoning and on_request:
         summary = "auto"
     return ReasoningOptions(effort=effort, budget_tokens=budget, summary=summary)
@@ -296,7 +287,7 @@ def _metadata(body: Fields, diagnostics: Diagnostics) -> Mapping[str, str]:
     if not given:
         return {}
     lost = [name for name, value in given.items() if not isinstance(value, str)]
-    report_lost(lost, "values of metadata are texts", diagnostics.at("metadata"))
+    reading.report_lost(lost, "values of metadata are texts", diagnostics.at("metadata"))
     return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
@@ -344,7 +335,7 @@ def _provider_options(
     """
     protocol_id = upstream.protocol_id
     given = {name: value for name, value in body.items() if _is_left(name, value)}
-    report_unknown_inside(body, _INSIDE, diagnostics)
+    reading.report_unknown_inside(body, _INSIDE, diagnostics)
     if protocol_id != PROTOCOL_ID:
         given.pop("service_tier", None)  # a generation option
     if protocol_id in (None, PROTOCOL_ID):
@@ -383,5 +374,5 @@ def _translated(
             has_user = True
         else:
             lost.append(name)
-    report_lost(lost, "the upstream takes no such field", diagnostics)
+    reading.report_lost(lost, "the upstream takes no such field", diagnostics)
     return options

@@ -16,19 +16,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, read_grammar
-from llmcore.fronts.reading import (
-    Fields,
-    cache_ttl_of,
-    check_tool_count,
-    function_tool,
-    read_field,
-    read_objects,
-    report_lost,
-    required,
-)
+from llmcore.fronts.reading import Fields, read_field
 from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID, TOOL_NAMES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -57,13 +49,13 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
     """Return the tools and the choice among them. Raises FrontError if they are invalid."""
     legacy = bool(body.get("functions")) and not body.get("tools")
     natives = _natives(body, legacy=legacy)
-    check_tool_count(len(natives), upstream.policy)
+    reading.check_tool_count(len(natives), upstream.policy)
     tools = [_tool(native, path, upstream) for path, native in natives]
     _reject_same_names(tools)
     choice = body.get("function_call" if legacy else "tool_choice")
     others = ("tool_choice",) if legacy else ("functions", "function_call")
     unread = [name for name in others if body.get(name) not in (None, [], "auto")]
-    report_lost(unread, f"the tools of the request are its {_field(legacy)}", diagnostics)
+    reading.report_lost(unread, f"the tools of the request are its {_field(legacy)}", diagnostics)
     native_choice = None
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         offered, wanted, native_choice = _read_allowed(choice, tools, upstream, diagnostics)
@@ -103,7 +95,7 @@ def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:
     name = _field(legacy)
     return [
         (f"{name}[{number}]", {"type": "function", "function": tool} if legacy else tool)
-        for number, tool in enumerate(read_objects(body, name))
+        for number, tool in enumerate(reading.read_objects(body, name))
     ]
 
 
@@ -134,19 +126,19 @@ def _function(native: Fields, path: str) -> ToolDefinition:
     # some clients write functions as the Responses API has them
     function = object_or_empty(native.get("function")) or native
     strict = function.get("strict")
-    return function_tool(
-        required(function, "name", str, f"{path}.function."),
+    return reading.function_tool(
+        reading.required(function, "name", str, f"{path}.function."),
         str_or_empty(function.get("description")),
         read_field(function, "parameters", dict, f"{path}.function."),
         strict=strict if isinstance(strict, bool) else None,
-        cache=cache_ttl_of(native) or cache_ttl_of(function),
+        cache=reading.cache_ttl_of(native) or reading.cache_ttl_of(function),
     )
 
 
 def _custom(native: Fields, path: str) -> CustomTool:
     form = object_or_empty(native.get("format"))
     return CustomTool(
-        required(native, "name", str, f"{path}.custom."),
+        reading.required(native, "name", str, f"{path}.custom."),
         str_or_empty(native.get("description")),
         grammar=read_grammar(form, f"{path}.custom.format"),
     )

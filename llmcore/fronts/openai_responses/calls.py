@@ -12,16 +12,10 @@ Sources, read November 2026: https://developers.openai.com/api/docs/guides/funct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_responses.content import read_output
 from llmcore.fronts.policy import RegisteredTool
-from llmcore.fronts.reading import (
-    marked_at_end,
-    parsed_call,
-    report_call_fields,
-    report_unknown,
-    text_result,
-)
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.openai_responses import names
@@ -218,7 +212,7 @@ def call_part(
         return ToolCallPart(call_id, upstream, text, kind="custom", provider_metadata=metadata)
     arguments = _arguments(item, kind)
     if kind == "function" and not metadata:
-        return parsed_call(call_id, upstream, arguments)
+        return reading.parsed_call(call_id, upstream, arguments)
     return ToolCallPart(call_id, upstream, arguments, provider_metadata=metadata)
 
 
@@ -258,7 +252,7 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
     """
     if not native:
         stated = (name for name in ("async", "caller") if item.get(name) is not False)
-        report_call_fields(item, stated, diagnostics)
+        reading.report_call_fields(item, stated, diagnostics)
     environment = item.get("environment")
     if environment and objects(object_or_empty(environment).get("skills")):
         why = "the upstream's calls have no skills: the tool describes them"
@@ -363,9 +357,9 @@ def result_part(
     if protocol_id == PROTOCOL_ID:
         own |= {ITEM_FIELDS: unread} if unread else {}
     else:
-        report_unknown(unread, _ALSO_OF_CALLS, diagnostics)
+        reading.report_unknown(unread, _ALSO_OF_CALLS, diagnostics)
     if isinstance(content, str) and kind == "function" and not failed and not own:
-        return text_result(call_id, content, name)
+        return reading.text_result(call_id, content, name)
     part = ToolResultPart(
         call_id,
         content,
@@ -374,7 +368,7 @@ def result_part(
         kind=kind,
         provider_metadata={METADATA_KEY: own} if own else {},
     )
-    return marked_at_end(part)
+    return reading.marked_at_end(part)
 
 
 _ALSO_OF_CALLS: Final = frozenset({"name", "namespace"})

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId, Upstream
 from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, call_key
@@ -35,13 +36,6 @@ from llmcore.fronts.openai_responses.state import (
     calls_before_results,
     is_reference,
     repeated_items,
-)
-from llmcore.fronts.reading import (
-    AnsweredCalls,
-    checked_message,
-    message_of,
-    own_file,
-    report_unknown,
 )
 from llmcore.fronts.sealer import PREFIX
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
@@ -187,7 +181,7 @@ class InputReader:
         self._path = "input"
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
-        self._answered = AnsweredCalls()
+        self._answered = reading.AnsweredCalls()
         self._sent_ids = sent_ids
         self._remote: set[str] = set()
         """The ids of shell calls that the provider ran."""
@@ -231,7 +225,7 @@ class InputReader:
         elif (call := self._call(item)) is not None:
             self._called(call, item, path)
         elif (result := self._result(item, path)) is not None:
-            self._messages.append(message_of("tool", (result,)))
+            self._messages.append(reading.message_of("tool", (result,)))
         elif (message := self._of_compaction_or_tools(item, type_)) is not None:
             self._end_run()
             self._messages.append(message)
@@ -316,7 +310,7 @@ class InputReader:
                 self._run.add(part)
         elif isinstance(role, str) and role in _ROLES:
             self._end_run()
-            message = checked_message(_ROLES[role], content)
+            message = reading.checked_message(_ROLES[role], content)
             if ITEM_FIELDS in own:
                 kept = {METADATA_KEY: {ITEM_FIELDS: own[ITEM_FIELDS]}}
                 message = evolve(message, provider_metadata=kept)
@@ -327,7 +321,7 @@ class InputReader:
 
     def _check_file(self, part: object, path: str) -> None:
         if isinstance(part, ImagePart | DocumentPart) and part.file_id is not None:
-            own_file(part.file_id, path, known=self._takes_files)
+            reading.own_file(part.file_id, path, known=self._takes_files)
 
     def _read_reasoning(self, item: Item, path: str) -> None:
         sealed = str_or_none(item.get(SEALED))
@@ -430,7 +424,7 @@ class InputReader:
                 ]
                 parts = []
         if parts:
-            self._messages.append(message_of("assistant", parts, origin))
+            self._messages.append(reading.message_of("assistant", parts, origin))
             self._remember(parts)
 
     def _without_last_reasoning(self, echoes: Sequence[Echo]) -> Sequence[Echo]:
@@ -457,7 +451,9 @@ class InputReader:
         if self._native:
             return [ProviderPart(METADATA_KEY, native)]
         if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
-            report_unknown(native, _KNOWN_OF_HOSTED | {"result"}, self._diagnostics, echo.path)
+            reading.report_unknown(
+                native, _KNOWN_OF_HOSTED | {"result"}, self._diagnostics, echo.path
+            )
             return [ImagePart(data=data)]
         field = _RESULT_FIELDS.get(type_) or ""
         returned = native.get(field)
@@ -465,7 +461,7 @@ class InputReader:
             why = f"a {type_} item without its result has no form at the upstream"
             self._diagnostics.at(echo.path).dropped("hosted-tool-dropped", why)
             return []
-        report_unknown(native, _KNOWN_OF_HOSTED | {field}, self._diagnostics, echo.path)
+        reading.report_unknown(native, _KNOWN_OF_HOSTED | {field}, self._diagnostics, echo.path)
         tool = type_.removesuffix("_output").removesuffix("_call")
         name = str_or_none(native.get("name")) or tool
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))

@@ -11,17 +11,10 @@ upstreams whose API has it, and is named in a Diagnostic for others.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.fronts import openai_forms
+from llmcore.fronts import openai_forms, reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE
-from llmcore.fronts.reading import (
-    read_field,
-    read_options,
-    read_texts,
-    report_lost,
-    report_unknown,
-    report_unknown_inside,
-)
+from llmcore.fronts.reading import read_field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PARAMETERS
@@ -107,7 +100,7 @@ def read_generation(
     included = read_field(body, "include", list) or []
     top_logprobs = read_field(body, "top_logprobs", int)
     wants_logprobs = "message.output_text.logprobs" in included or bool(top_logprobs)
-    options = read_options(body, {**PARAMETERS, **_PENALTIES})
+    options = reading.read_options(body, {**PARAMETERS, **_PENALTIES})
     options["top_logprobs"] = top_logprobs or None
     options["service_tier"] = openai_forms.read_tier(body, protocol_id, diagnostics)
     return GenerationOptions(**options, logprobs=True if wants_logprobs else None)
@@ -163,7 +156,7 @@ _READ_INCLUDES: Final = frozenset({"message.output_text.logprobs", "reasoning.en
 
 def _include(body: Body, protocol_id: str | None) -> dict[str, Any]:
     """Return the other values of `include`, which only upstreams of the Responses API accept."""
-    given = read_texts(body, "include")
+    given = reading.read_texts(body, "include")
     wanted = [name for name in given if name not in _READ_INCLUDES]
     return {"include": wanted} if wanted and protocol_id == RESPONSES else {}
 
@@ -202,9 +195,9 @@ def provider_options(
         body, protocol_id, diagnostics
     )
     options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, diagnostics)
-    report_unknown(body, _READ_FIELDS, diagnostics)
+    reading.report_unknown(body, _READ_FIELDS, diagnostics)
     read_field(body, "stream_options", dict)
-    report_unknown_inside(body, _INSIDE, diagnostics)
+    reading.report_unknown_inside(body, _INSIDE, diagnostics)
     if not protocol_id or not options:
         return {}
     return {protocol_by_id(protocol_id).metadata_key: options}
@@ -245,5 +238,7 @@ def _own_fields(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -
         if fields and protocol_id == RESPONSES:
             options[parameter] = fields
             continue
-        report_lost(list(fields), "the upstream's API does not have it", diagnostics.at(parameter))
+        reading.report_lost(
+            list(fields), "the upstream's API does not have it", diagnostics.at(parameter)
+        )
     return options
