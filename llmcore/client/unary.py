@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 from attrs import evolve
@@ -29,10 +29,10 @@ from llmcore.protocols.protocol import (
     Request,
     Response_co,
 )
-from llmcore.routes.auth import Auth, AuthContext
-from llmcore.routes.defaults import RouteDefaults
+from llmcore.routes.auth import AuthContext
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.transport_spec import Http, Timeouts, TransportSpec, WebSocket
+from llmcore.routes.route import Route
+from llmcore.routes.transport_spec import Http, Timeouts, WebSocket
 from llmcore.routes.unary import PreparedCall, UnaryRoute
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
@@ -51,28 +51,7 @@ _ENVELOPE: Final = frozenset({"error", "type", "request_id", "status", "code"})
 _MOST_PAGES: Final = 100
 
 
-class SendableRoute(Protocol):
-    """The attributes of a route that sending uses; `Route` and `UnaryRoute` have them."""
-
-    @property
-    def provider(self) -> str:
-        """The provider's id."""
-        ...
-
-    @property
-    def auth(self) -> Auth:
-        """The credentials."""
-        ...
-
-    @property
-    def transport(self) -> TransportSpec:
-        """The transport that sends requests."""
-        ...
-
-    @property
-    def defaults(self) -> RouteDefaults:
-        """The route's defaults."""
-        ...
+SendableRoute: TypeAlias = Route[Any] | UnaryRoute[Any, Any]
 
 
 @frozen
