@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -20,8 +20,10 @@ from attrs import evolve
 from llmcore.bridge.configuration.reading import env_file
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.http.metrics import Metrics
 from llmcore.schema.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from llmcore.bridge.service import Service
 
 ReadSettings: TypeAlias = Callable[[], GatewaySettings]
 """Reads all settings again. Raises ConfigurationError."""
@@ -77,21 +79,10 @@ def with_fixed_settings(
     return settings, tuple(differing)
 
 
-class Reconfigurable(Protocol):
-    """A service whose settings can be replaced while it runs."""
-
-    settings: GatewaySettings
-    metrics: Metrics
-
-    def reconfigure(self, settings: GatewaySettings) -> None:
-        """Use *settings* for what begins from now on; ConfigurationError if they cannot work."""
-        ...
-
-
 class Reloader:
     """Reconfigures a service whenever its files change, or a signal arrives."""
 
-    def __init__(self, service: Reconfigurable, read: ReadSettings) -> None:
+    def __init__(self, service: "Service", read: ReadSettings) -> None:
         self._service = service
         self._read = read
         self._seen = _stamps(service.settings)
