@@ -171,12 +171,7 @@ class RelayRun:
             body = json.dumps(inner)
         elif (renamed := self._plan.renamed) and (named := renamed(object_in(body))):
             body = json.dumps(named)
-        return WholeBody(
-            body=body,
-            status=self._copy.status,
-            content_type=self._copy.content_type,
-            headers=self._copy.shown_headers,
-        )
+        return self._as_it_came(body)
 
     async def aclose(self) -> None:
         """Close the call, if it is still running."""
@@ -222,16 +217,21 @@ class RelayRun:
             is_shown = status >= 400 and status not in _OF_THE_KEY
             body = self._copy.take_error() if is_shown else b""
             if body.lstrip().startswith(_JSON_BEGINS):
-                self._refusal = WholeBody(
-                    body=body,
-                    status=status,
-                    content_type=self._copy.content_type,
-                    headers=self._copy.shown_headers,
-                )
+                self._refusal = self._as_it_came(body)
             raise failure from error
         data = self._copy.take() if in_band else b""
         cut = not data or self._copy.exhausted or _is_of_the_connection(error)
         return self._sent(data + (self._error_frames(error) if cut else b""))
+
+    def _as_it_came(self, body: bytes) -> WholeBody:
+        """Return *body* with the upstream's status, and its headers that the client can use."""
+        copy = self._copy
+        return WholeBody(
+            body=body,
+            status=copy.status,
+            content_type=copy.content_type,
+            headers=copy.shown_headers,
+        )
 
     def _error_frames(self, error: LLMError) -> bytes:
         events = self._plan.writer().feed(ErrorEvent(error))
