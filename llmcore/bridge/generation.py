@@ -249,7 +249,7 @@ class Generation(Generic[Read]):
         request = call.request
         info, upstream = chosen.info, chosen.upstream
         plan = RelayPlan(
-            info=self._labels(chosen, streamed=chosen.streaming),
+            info=self.labels(chosen, streamed=chosen.streaming),
             request=self._service.relayed_requests.of(request, chosen.model, route),
             route=route,
             writer=lambda: self.front.writer(info, self.front.no_request, upstream),
@@ -286,7 +286,8 @@ class Generation(Generic[Read]):
             await anyio.lowlevel.checkpoint()
         return read
 
-    def _labels(self, chosen: ChosenModel, *, streamed: bool) -> RunLabels:
+    def labels(self, chosen: ChosenModel, *, streamed: bool) -> RunLabels:
+        """Return the facts of the response of *chosen* that headers and logs name."""
         return RunLabels(
             id=chosen.info.id,
             model=chosen.name,
@@ -316,7 +317,7 @@ class Generation(Generic[Read]):
         front = self.front
         checks = self._service.settings.check_stream
         plan = ResponsePlan(
-            info=self._labels(chosen, streamed=read.streaming),
+            info=self.labels(chosen, streamed=read.streaming),
             request=read.request,
             writer=writer,
             encoding=encoding or self.encoding(call.request),

@@ -5,7 +5,7 @@ response: keys, budgets, rates and rows of spend hold for it too.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from llmcore.bridge.response_run import (
     WholeBody,
 )
 from llmcore.bridge.service import Service
-from llmcore.bridge.upstream_call import embedded
+from llmcore.bridge.upstream_call import CallLimits, RunContext, embedded
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, ReadEmbeddings
 from llmcore.generation.retrieval import joined
@@ -64,7 +64,8 @@ class Embeddings:
         read = self._read(call, chosen.model)
         read = evolve(read, diagnostics=(*call.diagnostics, *read.diagnostics))
         form = self._calls.front.error_form(call.request)
-        return EmbeddingRun(self._service, form, chosen, read)
+        info = self._calls.labels(chosen, streamed=False)
+        return EmbeddingRun(self._service.context, info, chosen.limits, read, form)
 
 
 class EmbeddingRun(CallRecord):
@@ -76,18 +77,15 @@ class EmbeddingRun(CallRecord):
     failed_calls: Sequence[CallRecord] = ()
 
     def __init__(
-        self, service: Service, form: ErrorForm, chosen: ChosenModel, read: ReadEmbeddings
+        self,
+        context: RunContext,
+        info: RunLabels,
+        limits: CallLimits,
+        read: ReadEmbeddings,
+        form: ErrorForm,
     ) -> None:
-        info = RunLabels(
-            id=chosen.info.id,
-            model=chosen.name,
-            provider=service.provider_of(chosen.target),
-            upstream=chosen.target,
-            streamed=False,
-        )
         super().__init__(info, partial(_as_generation, read.request))
-        self._context, self._form, self._read = service.context, form, read
-        self._limits = chosen.limits
+        self._context, self._limits, self._read, self._form = context, limits, read, form
         self.error: LLMError | None = None
         self._response: EmbeddingResponse | None = None
         self._arrived: dict[int, EmbeddingResponse] = {}
@@ -110,7 +108,9 @@ class EmbeddingRun(CallRecord):
 
         Those of a client that left are not known: more requests were under way than were answered.
         """
-        response = self._response or _together(self._arrived)
+        response = self._response
+        if response is None and self._arrived:
+            response = joined(tuple(self._arrived.values()))
         usage = Usage() if response is None else response.usage
         return LLMResponse(
             message=Message.assistant(""),
@@ -171,8 +171,3 @@ def _embeds(source: ModelSource) -> bool:
         return isinstance(route, Route) and bool(embedding_protocol(route, "any"))
     except ConfigurationError:
         return False
-
-
-def _together(arrived: Mapping[int, EmbeddingResponse]) -> EmbeddingResponse | None:
-    """Return some of a request's responses as one; None if none of them arrived."""
-    return joined(tuple(arrived.values())) if arrived else None
