@@ -224,15 +224,13 @@ def model_map_of(settings: GatewaySettings) -> ModelMap:
 
 
 def _pool(model: ModelSettings, weights: Mapping[str, float]) -> ModelPool:
-    def target(target_settings: TargetSettings) -> UpstreamModel:
-        weight = (
-            weights.get(target_settings.upstream, 1.0)
-            if target_settings.weight is None
-            else target_settings.weight
-        )
-        return UpstreamModel(target_settings.upstream, target_settings.model, weight)
+    def target(settings: TargetSettings) -> UpstreamModel:
+        weight = settings.weight
+        if weight is None:
+            weight = weights.get(settings.upstream, 1.0)
+        return UpstreamModel(settings.upstream, settings.model, weight)
 
-    ranks = tuple(tuple(target(settings) for settings in rank) for rank in model.ranks)
+    ranks = tuple(tuple(map(target, rank)) for rank in model.ranks)
     return ModelPool(ranks, model.on_context_overflow, model.on_content_filter)
 
 

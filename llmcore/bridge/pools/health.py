@@ -27,7 +27,6 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject
 
 _LONGEST_S: Final = 3600.0
 """The longest cool-down, whatever an upstream asks for: its key may get other limits meanwhile."""
@@ -70,15 +69,6 @@ class Health:
     failed_at: float = 0.0
     reason: str = ""
     """Why it is cooling down, in a word."""
-
-    def to_json(self) -> JsonObject:
-        """Return it as JSON."""
-        return {
-            "free_at": self.free_at,
-            "failures": self.failures,
-            "failed_at": self.failed_at,
-            "reason": self.reason,
-        }
 
 
 HEALTHY: Final = Health()

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from attrs import asdict
 
 from llmcore.bridge.http.logs import FailureLog
 from llmcore.bridge.pools.health import HEALTHY, Health, is_before_a_set_back
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject
 
 VALUE: Final = "upstream-health"
 _KEPT_S: Final = 3600.0
@@ -68,8 +68,7 @@ def packed(known: Mapping[str, Health], now: float) -> bytes:
         if health is not HEALTHY and health.free_at > now - _PAST_S
     }
     latest = sorted(bad, key=lambda name: bad[name].free_at, reverse=True)[:_MAX_NAMES]
-    value: JsonObject = {name: bad[name].to_json() for name in latest}
-    return json.dumps(value)
+    return json.dumps({name: asdict(bad[name]) for name in latest})
 
 
 def unpacked(data: bytes | None) -> Mapping[str, Health]:
