@@ -141,37 +141,28 @@ class _Search:
         return True
 
 
-@frozen
+@define
 class _Attempt(Generic[_Run_co]):
-    """A target, its response, and how long to wait before it is free."""
+    """A target and its response, which has a place there while it is counted as running."""
 
     target: UpstreamModel
     run: _Run_co
     wait_s: float
+    """How long to wait before the target is free."""
+    place: Slot | None = None
 
-
-@define
-class _Place:
-    """The target at which a response is counted as running, if there is one."""
-
-    health: UpstreamHealth
-    entered: tuple[UpstreamModel, Slot] | None = field(init=False, default=None)
-
-    async def enter(self, attempt: _Attempt[SentResponse]) -> bool:
-        """Count *attempt* as running, unless it has to wait; return False if its target is full."""
-        if attempt.wait_s:
+    async def enter(self, health: UpstreamHealth) -> bool:
+        """Count the response, unless it has to wait; return False if the target is full."""
+        if self.wait_s:
             return True
-        slot = await self.health.enter(attempt.target)
-        if slot is None:
-            return False
-        self.entered = attempt.target, slot
-        return True
+        self.place = await health.enter(self.target)
+        return self.place is not None
 
-    async def leave(self) -> None:
+    async def leave(self, health: UpstreamHealth) -> None:
         """Stop counting the response."""
-        if self.entered is not None:
-            entered, self.entered = self.entered, None
-            await self.health.leave(*entered)
+        if self.place is not None:
+            place, self.place = self.place, None
+            await health.leave(self.target, place)
 
 
 class PooledRun(Generic[_Run_co]):
@@ -180,14 +171,12 @@ class PooledRun(Generic[_Run_co]):
     def __init__(
         self,
         search: _Search,
-        place: _Place,
         metrics: Metrics,
         make: MakeRun[_Run_co],
         attempt: _Attempt[_Run_co],
     ) -> None:
         self._search = search
         self._health = search.health
-        self._place = place
         self._metrics = metrics
         self._make = make
         self._attempt = attempt
@@ -203,14 +192,14 @@ class PooledRun(Generic[_Run_co]):
         cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun[_Run_co]
     ) -> Self:
         """Make the response of the first target, which reads the request; FrontError if invalid."""
-        search, place = _Search(plan, health, plan.pool), _Place(health)
+        search = _Search(plan, health, plan.pool)
         while True:
             choice = search.choice()
             target = plan.pool.first if choice is None else choice.target
             run = await make(target, search.limits)
             attempt = _Attempt(target, run, max(health.wait_s(target), 0.0))
-            if await place.enter(attempt):
-                return cls(search, place, metrics, make, attempt)
+            if await attempt.enter(health):
+                return cls(search, metrics, make, attempt)
             await run.aclose()
 
     @property
@@ -251,7 +240,7 @@ class PooledRun(Generic[_Run_co]):
         try:
             await self._current.aclose()
         finally:
-            await self._place.leave()
+            await self._attempt.leave(self._health)
 
     # -- facts of the current response
 
@@ -354,7 +343,7 @@ class PooledRun(Generic[_Run_co]):
         """
         search = self._search
         search.final.update(filter(self._health.refuses_model, search.pool.targets))
-        await self._place.leave()
+        await self._attempt.leave(self._health)
         while True:
             choice = search.choice()
             if choice is None or anyio.current_time() >= search.plan.deadline:
@@ -371,13 +360,13 @@ class PooledRun(Generic[_Run_co]):
                 search.final.add(target)
                 continue
             attempt = _Attempt(target, run, max(wait_s, 0.0))
-            if not await self._place.enter(attempt):
+            if not await attempt.enter(self._health):
                 await run.aclose()
                 continue
-            await self._current.aclose()
-            self.failed_calls += self.calls
-            self._attempt = attempt
+            failed, self._attempt = self._attempt.run, attempt
+            self.failed_calls += failed.calls
             search.tries += 1
+            await failed.aclose()
             return True
 
     async def _made(self, target: UpstreamModel) -> _Run_co:
@@ -401,7 +390,7 @@ class PooledRun(Generic[_Run_co]):
             if not attempt.wait_s and choice.target != attempt.target:
                 run = await self._made(choice.target)
                 attempt = _Attempt(choice.target, run, 0.0)
-            if not await self._place.enter(attempt):
+            if not await attempt.enter(self._health):
                 attempt = evolve(attempt, wait_s=max(self._health.wait_s(choice.target), _AGAIN_S))
             self._attempt = attempt
 
