@@ -18,7 +18,6 @@ if find_spec("prometheus_client") is None:
     # programs that import a part of the gateway, and its commands, end here without its extra
     raise missing_extra("the gateway", "bridge")
 
-_PREFIX: Final = "openbridge_"
 _MAX_SERIES = 1000
 """Pairs of key and model: clients can ask for any name of a model."""
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -45,7 +44,7 @@ class Metrics:
     """The metrics of one gateway."""
 
     def __init__(self) -> None:
-        self._new = _shared_series() if _FOLDER in os.environ else OwnSeries(_PREFIX)
+        self._new = _shared_series() if _FOLDER in os.environ else OwnSeries()
         self._count_requests()
         self._count_responses()
         self._count_spend()
@@ -150,4 +149,4 @@ def content_type() -> str:
 def _shared_series() -> "SharedSeries":
     from llmcore.bridge.http.shared_series import SharedSeries
 
-    return SharedSeries(_PREFIX)
+    return SharedSeries()

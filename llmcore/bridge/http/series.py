@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
+PREFIX: Final = "openbridge_"
+"""How the names of all metrics begin."""
 SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 """The bounds of the buckets of histograms."""
 _BOUNDS: Final = (*(f"{float(seconds)}" for seconds in SECONDS), "+Inf")
@@ -154,22 +156,21 @@ class _Metric(Generic[_S]):
 class OwnSeries:
     """All series of one gateway."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self) -> None:
         self._metrics: list[_Metric[Any]] = []
 
     def counter(self, name: str, description: str, *labels: str) -> Labelled[Adds]:
         """Return a counter with labels, for one thread."""
-        return self._added(_Metric("Counter", self._prefix + name, description, labels, _Count))
+        return self._added(_Metric("Counter", PREFIX + name, description, labels, _Count))
 
     def count(self, name: str, description: str) -> Adds:
         """Return a counter without labels, which several threads may add to."""
-        metric = _Metric("Counter", self._prefix + name, description, (), _LockedCount)
+        metric = _Metric("Counter", PREFIX + name, description, (), _LockedCount)
         return self._added(metric).labels()
 
     def gauge(self, name: str, description: str, *labels: str, mode: Mode) -> Labelled[Sets]:
         """Return a gauge with labels; a single process needs no *mode*."""
-        return self._added(_Metric("Gauge", self._prefix + name, description, labels, _Level))
+        return self._added(_Metric("Gauge", PREFIX + name, description, labels, _Level))
 
     def level(self, name: str, description: str, *, mode: Mode = "livesum") -> Sets:
         """Return a gauge without labels."""
@@ -177,7 +178,7 @@ class OwnSeries:
 
     def histogram(self, name: str, description: str, label: str) -> Labelled[Observes]:
         """Return a histogram of seconds."""
-        metric = _Metric("Histogram", self._prefix + name, description, (label,), _Observed)
+        metric = _Metric("Histogram", PREFIX + name, description, (label,), _Observed)
         return self._added(metric)
 
     def _added(self, metric: _Metric[_S]) -> _Metric[_S]:

@@ -16,7 +16,7 @@ from prometheus_client import (
     values,
 )
 
-from llmcore.bridge.http.series import SECONDS, Adds, Labelled, Mode, Observes, Sets
+from llmcore.bridge.http.series import PREFIX, SECONDS, Adds, Labelled, Mode, Observes, Sets
 
 _MAX_SERIES: Final = 1000
 """Series of a histogram that are found by one look-up."""
@@ -35,24 +35,23 @@ def forget(pid: int) -> None:
 class SharedSeries:
     """All series of one gateway, as `OwnSeries`."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self) -> None:
         self._registry = CollectorRegistry(auto_describe=True)
 
     def counter(self, name: str, description: str, *labels: str) -> Labelled[Adds]:
         """Return a counter with labels."""
-        counter = Counter(self._prefix + name, description, labels, registry=self._registry)
+        counter = Counter(PREFIX + name, description, labels, registry=self._registry)
         counter.labels = lru_cache(maxsize=None)(counter.labels)  # type: ignore[method-assign]
         return counter
 
     def count(self, name: str, description: str) -> Adds:
         """Return a counter without labels."""
-        return Counter(self._prefix + name, description, registry=self._registry)
+        return Counter(PREFIX + name, description, registry=self._registry)
 
     def gauge(self, name: str, description: str, *labels: str, mode: Mode) -> Labelled[Sets]:
         """Return a gauge with labels."""
         return Gauge(
-            self._prefix + name,
+            PREFIX + name,
             description,
             labels,
             registry=self._registry,
@@ -61,14 +60,12 @@ class SharedSeries:
 
     def level(self, name: str, description: str, *, mode: Mode = "livesum") -> Sets:
         """Return a gauge without labels."""
-        return Gauge(
-            self._prefix + name, description, registry=self._registry, multiprocess_mode=mode
-        )
+        return Gauge(PREFIX + name, description, registry=self._registry, multiprocess_mode=mode)
 
     def histogram(self, name: str, description: str, label: str) -> Labelled[Observes]:
         """Return a histogram of seconds."""
         histogram = Histogram(
-            self._prefix + name, description, (label,), buckets=SECONDS, registry=self._registry
+            PREFIX + name, description, (label,), buckets=SECONDS, registry=self._registry
         )
         # The client's own search for a series locks and copies.
         histogram.labels = lru_cache(maxsize=_MAX_SERIES)(histogram.labels)  # type: ignore[method-assign]
