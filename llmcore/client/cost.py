@@ -15,7 +15,8 @@ FROM_CACHE = "response-from-cache"
 """The code of the Diagnostic of responses from the response cache."""
 
 
-def _is_cached(response: LLMResponse) -> bool:
+def is_cached(response: LLMResponse) -> bool:
+    """Return whether *response* is from the response cache."""
     return any(note.code == FROM_CACHE for note in response.diagnostics)
 
 
@@ -37,7 +38,7 @@ def with_cost(
     """
     if response.cost is not None:
         return response
-    if response.diagnostics and _is_cached(response):
+    if response.diagnostics and is_cached(response):
         return changed(response, cost=0.0)
     cost = _price()(response, requested=requested, at=datetime.now(UTC), models=models)
     return response if cost is None else _with_cost(response, cost)

@@ -8,6 +8,7 @@ from typing import Final, Unpack
 from attrs import evolve
 
 from llmcore.client.call_hints import with_awaited_hints
+from llmcore.client.cost import total_cost
 from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
 from llmcore.protocols.embeddings import EmbeddingProtocol
@@ -149,13 +150,11 @@ def joined(responses: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
     first = responses[0]
     if len(responses) == 1:
         return first
-    costs = [response.cost for response in responses]
-    known = [cost for cost in costs if cost is not None]
     return evolve(
         first,
         embeddings=tuple(vector for response in responses for vector in response.embeddings),
         usage=sum((response.usage for response in responses[1:]), start=first.usage),
-        cost=sum(known) if len(known) == len(costs) else None,
+        cost=total_cost(response.cost for response in responses),
         diagnostics=_joined_notes(responses),
         raw=None,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from llmcore.client.cost import FROM_CACHE
+from llmcore.client.cost import is_cached
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.schema import codec, json
@@ -48,8 +48,7 @@ class CallOutcome:
     @property
     def from_cache(self) -> bool:
         """Whether the response is from the cache."""
-        diagnostics = () if self.response is None else self.response.diagnostics
-        return any(note.code == FROM_CACHE for note in diagnostics)
+        return self.response is not None and is_cached(self.response)
 
     def usage_of(self, request: LLMRequest) -> Usage | None:
         """Return the call's usage, `estimated` if the provider did not report it.
