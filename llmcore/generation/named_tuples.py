@@ -114,8 +114,3 @@ def with_names(value: object) -> object:
     if type(value) is dict:
         return {key: with_names(item) for key, item in value.items()}
     return list(map(with_names, value)) if isinstance(value, list) else value
-
-
-def any_named_tuple(types: Iterable[Any]) -> bool:
-    """Return whether one of *types* is a named tuple."""
-    return any(map(is_named_tuple, types))

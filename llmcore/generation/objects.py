@@ -348,10 +348,8 @@ class StreamObjectResult(Generic[_T_co]):
             if self._wanted.is_array:
                 self._scanner.feed(event.text)
             self._publish(self._partials.feed(event.text))
-        elif (
-            isinstance(event, StepStart) and event.step and not event.continues
-        ):  # text before a tool call is not the object
-            self._restarted = True
+        elif isinstance(event, StepStart) and event.step and not event.continues:
+            self._restarted = True  # text before a tool call is not the object
             self._partials, self._scanner = _Partials(self._wanted), ElementScanner()
 
     def _publish(self, value: JsonValue) -> None:

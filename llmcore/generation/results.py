@@ -1,7 +1,8 @@
 """The results of a run: one for each step, one for the whole; conditions on them that end it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Union
 
 from attrs import field
 
@@ -25,9 +26,6 @@ else:
     from typing import TypeVar
 
     _T_co = TypeVar("_T_co", covariant=True)
-from collections.abc import Awaitable, Callable
-from inspect import isawaitable
-from typing import TypeAlias, Union
 
 
 @for_pydantic

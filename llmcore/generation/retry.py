@@ -8,6 +8,7 @@ with tools has several calls.
 import math
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
@@ -143,28 +144,18 @@ async def retry(
         kind = shown_kind(call)
         raise InvalidRequestError(f"retry takes a function that makes the call, not {kind}")
     policy = policy or RetryPolicy()
+    wait = partial(next_delay, policy, rng=rng, sleep=sleep)
     attempt = 0
     while True:
         try:
             outcome = await call()
-            error = _failure(outcome)
-            if error is None or not await _waited(policy, error, attempt, rng, sleep):
+            error = outcome.failure() if isinstance(outcome, Failure) else None
+            if not isinstance(error, LLMError) or await wait(error, attempt) is None:
                 return outcome
         except LLMError as error:
-            if not await _waited(policy, error, attempt, rng, sleep):
+            if await wait(error, attempt) is None:
                 raise
         attempt += 1
-
-
-def _failure(outcome: object) -> LLMError | None:
-    error = outcome.failure() if isinstance(outcome, Failure) else None
-    return error if isinstance(error, LLMError) else None
-
-
-async def _waited(
-    policy: RetryPolicy, error: LLMError, attempt: int, rng: random.Random | None, sleep: Sleep
-) -> bool:
-    return await next_delay(policy, error, attempt, rng=rng, sleep=sleep) is not None
 
 
 async def next_delay(

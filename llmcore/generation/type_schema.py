@@ -28,7 +28,6 @@ from llmcore.generation.annotations import (
 )
 from llmcore.generation.json_schema import MAX_PROBLEMS, MAX_TEXT
 from llmcore.generation.named_tuples import (
-    any_named_tuple,
     as_arrays,
     as_object,
     is_named_tuple,
@@ -339,7 +338,7 @@ def _read(type_: Any) -> _Reading:
     except (TypeError, RecursionError) as error:
         return _read_by_pydantic(type_, parts, error)
     describe(root, type_)
-    return _Reading(_rooted(root, definitions), has_named_tuples=any_named_tuple(parts))
+    return _Reading(_rooted(root, definitions), has_named_tuples=any(map(is_named_tuple, parts)))
 
 
 _cached = lru_cache(maxsize=512)(_read)
