@@ -10,6 +10,7 @@ import os
 import time
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -229,10 +230,7 @@ async def _authorization_response(stream: SocketStream) -> dict[str, str] | None
     is_response = target.path == "/callback" and ("code" in parameters or "error" in parameters)
     status, text = ("200 OK", "You can close this page.") if is_response else ("404 Not Found", "")
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
-    try:
+    # The browser may go away once it has sent the code.
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await stream.send(f"{head}Connection: close\r\n\r\n{text}".encode())
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        return (
-            parameters if is_response else None
-        )  # the browser went away after it had sent the code
     return parameters if is_response else None
