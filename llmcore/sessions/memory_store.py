@@ -17,9 +17,9 @@ from llmcore.sessions.store import (
     StoredEntry,
     check_range,
     check_run_id,
+    check_seq,
     check_ttl,
     checked_entries,
-    conflict,
     texts_of,
 )
 
@@ -59,8 +59,7 @@ class MemoryStore(SessionStore):
         with self._lock:
             self._forget_expired()
             run = self._runs.get(run_id, _Run())
-            if expected_seq is not None and expected_seq != len(run.entries):
-                raise conflict(run_id, expected_seq, len(run.entries))
+            check_seq(run_id, expected_seq, len(run.entries))
             changes = check_next(run_id, entries, run.answered).unwrap()
             if entries:
                 run.entries.extend(entries)

@@ -28,8 +28,8 @@ from llmcore.sessions.store import (
     StoredEntry,
     check_range,
     check_run_id,
+    check_seq,
     check_ttl,
-    conflict,
     stored_entry,
     texts_of,
 )
@@ -151,8 +151,7 @@ class RedisStore(SessionStore):
         keys = self._keys(run_id)
         pipe.watch(keys.entries, keys.calls)
         last: int = pipe.llen(keys.entries)
-        if expected_seq is not None and expected_seq != last:
-            raise conflict(run_id, expected_seq, last)
+        check_seq(run_id, expected_seq, last)
         ids = call_ids(entries)
         states = pipe.hmget(keys.calls, ids) if ids else ()
         answered = {

@@ -28,9 +28,9 @@ from llmcore.sessions.store import (
     StoredEntry,
     check_range,
     check_run_id,
+    check_seq,
     check_ttl,
     checked_entries,
-    conflict,
     stored_entry,
     texts_of,
 )
@@ -172,8 +172,7 @@ class SQLiteStore(SessionStore):
     ) -> int:
         row = db.execute("SELECT last_seq FROM runs WHERE run_id = ?", (run_id,)).fetchone()
         last: int = row[0] if row else 0
-        if expected_seq is not None and expected_seq != last:
-            raise conflict(run_id, expected_seq, last)
+        check_seq(run_id, expected_seq, last)
         changes = check_next(run_id, entries, _answered(db, run_id, call_ids(entries))).unwrap()
         if not entries:
             return last

@@ -110,13 +110,14 @@ class SeqConflictError(SessionStoreError):
     """The number that the run has."""
 
 
-def conflict(run_id: str, expected: int, actual: int) -> SeqConflictError:
-    """Return the error for a run that does not end at *expected*."""
-    return SeqConflictError(
-        f"session {run_id!r} ends at {actual}, not at {expected}: read it again",
-        expected_seq=expected,
-        actual_seq=actual,
-    )
+def check_seq(run_id: str, expected: int | None, actual: int) -> None:
+    """Raise SeqConflictError for a run that ends at *actual* and not at *expected*, if given."""
+    if expected not in (None, actual):
+        raise SeqConflictError(
+            f"session {run_id!r} ends at {actual}, not at {expected}: read it again",
+            expected_seq=expected,
+            actual_seq=actual,
+        )
 
 
 def checked_entries(entries: Iterable[MessageEntry]) -> tuple[MessageEntry, ...]:
