@@ -58,9 +58,8 @@ class HttpxCompatible(_Transport):
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
         """Send *request* and wait for the response's headers."""
 
-    @abstractmethod
     async def aclose(self) -> None:
-        """Close all connections. Idempotent."""
+        """Close all connections. Idempotent; a transport that has none does nothing."""
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send an `httpx.Request` and return the `httpx.Response`, whose body is still to come.

@@ -205,9 +205,6 @@ class Player(HttpxCompatible):
         self._sockets.append(socket)
         return socket
 
-    async def aclose(self) -> None:
-        """Do nothing: a cassette has no connections."""
-
     def finish(self) -> None:
         """Raise CassetteMismatchError if a response was not used, or a request differed.
 

@@ -75,9 +75,6 @@ class ScriptedTransport(HttpxCompatible):
             raise response
         return _exchange(response)
 
-    async def aclose(self) -> None:
-        """Do nothing: a script has no connections."""
-
     def finish(self) -> None:
         """Raise ScriptEndedError if a response was not used."""
         sent, there = len(self.requests), len(self._responses)
