@@ -1,8 +1,6 @@
 """Packages whose names are imported on first use: `llmcore` and `llmcore.testing`."""
 
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +12,7 @@ import llmcore.testing
 from llmcore.lazy_names import _OTHER_NAMES
 from llmcore.names_in_modules import names_in_modules
 from scripts import write_stubs
+from tests.support.programs.fresh_interpreter import run_fresh
 
 PACKAGES = [llmcore, llmcore.testing]
 NAMES = [(package, name) for package in PACKAGES for name in package.__all__]
@@ -121,13 +120,14 @@ def test_import_of_a_name_of_a_guide_raises_import_error_with_its_module() -> No
 def test_a_submodule_is_imported_though_a_name_is_near_to_it() -> None:
     code = "from llmcore import sync, routes, cli, testing; print(routes.__name__)"
 
-    assert _printed(code) == "llmcore.routes\n"
+    assert run_fresh(code).stdout == "llmcore.routes\n"
 
 
 @pytest.mark.parametrize("package", ["mcp", "sync", "testing"])
 def test_package_is_an_attribute_after_import_of_llmcore_alone(package: str) -> None:
     """As in `import llmcore; llmcore.sync.generate(...)`."""
-    assert _printed(f"import llmcore; print(llmcore.{package}.__name__)") == f"llmcore.{package}\n"
+    program = f"import llmcore; print(llmcore.{package}.__name__)"
+    assert run_fresh(program).stdout == f"llmcore.{package}\n"
     assert package in dir(llmcore)
     assert (
         f"import {package} as {package}"
@@ -139,15 +139,9 @@ def test_the_front_door_has_some_sixty_names() -> None:
     assert 50 < len(llmcore.__all__) < 70
 
 
-def _printed(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-
-
 def test_importing_the_package_loads_no_http_library_and_no_provider() -> None:
     code = "import sys, llmcore; print(*sorted(sys.modules))"
-    loaded = set(_printed(code).split())
+    loaded = set(run_fresh(code).stdout.split())
     assert {name for name in loaded if name.startswith("llmcore")} == {
         "llmcore",
         "llmcore.lazy_names",

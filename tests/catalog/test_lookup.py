@@ -1,7 +1,5 @@
 """Looking models up."""
 
-import subprocess
-import sys
 from datetime import date
 
 import pytest
@@ -16,6 +14,7 @@ from llmcore.catalog.model_names import names_of
 from llmcore.catalog.records import catalog
 from llmcore.routes.providers import PROVIDERS
 from llmcore.schema.errors import ConfigurationError
+from tests.support.programs.fresh_interpreter import run_fresh
 
 NAMED = [
     ("anthropic", "claude-opus-4-6"),
@@ -277,7 +276,7 @@ def test_data_file_is_read_at_the_first_lookup() -> None:
         "assert llmcore.catalog.get_model_info('gpt-5.2') is not None\n"
         "assert [one for one in opened if str(one).endswith('models.json')]\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_fresh(code)
 
 
 @given(st.text(max_size=40), st.sampled_from(["openai", "bedrock", "vertex", ""]))

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +10,7 @@ from llmcore.cli import main
 from llmcore.cli.commands import COMMANDS
 from llmcore.cli.openbridge import COMMANDS as GATEWAY_COMMANDS
 from llmcore.cli.user_config import config_file
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.servers.loopback import Answer, Loopback, serve
 
 
@@ -129,7 +128,7 @@ def test_version_and_help_do_not_import_the_library(program: str, option: str) -
         "slow = {'aiohttp', 'anyio', 'asyncio', 'attr', 'httpx', 'jiter'} & set(sys.modules)\n"
         "print(sorted(own), slow, file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_fresh(code)
     assert "llmcore" in done.stdout or "openbridge" in done.stdout
     loaded = {
         "cli",
@@ -149,11 +148,8 @@ def test_help_of_a_command_loads_no_library(command: str) -> None:
 
 
 def test_marks_are_ascii_where_the_terminal_has_no_others() -> None:
-    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "VLLM_BASE_URL": "nonsense"}
     code = "from llmcore.cli import main; main(['doctor', '--offline'])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False
-    )
+    done = run_fresh(code, check=False, PYTHONIOENCODING="ascii", VLLM_BASE_URL="nonsense")
 
     lines = done.stdout.splitlines()
     assert lines[0].startswith("+ llmcore ")
@@ -170,10 +166,7 @@ def _loaded_by(code: str) -> set[str]:
     """Return which packages that take long to import are loaded when *code* ends."""
     slow = {"aiohttp", "anyio", "asyncio", "cattrs", "httpx", "jiter", "msgspec"}
     last = f"import atexit, sys\natexit.register(lambda: print(*(set(sys.modules) & {slow!r})))\n"
-    done = subprocess.run(
-        [sys.executable, "-c", last + code], capture_output=True, text=True, check=True
-    )
-    return set(done.stdout.splitlines()[-1].split())
+    return set(run_fresh(last + code).stdout.splitlines()[-1].split())
 
 
 def test_a_mistyped_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:

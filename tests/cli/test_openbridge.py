@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from llmcore.testing.cassette import (
     RecordedRequest,
     RecordedResponse,
 )
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
 
 BODY: Any = {"model": "m-1", "input": "Hi", "stream": True, "store": False}
@@ -118,10 +118,7 @@ def test_command_without_the_extra_of_the_gateway_names_it(words: list[str]) -> 
         "import sys; sys.modules.update(prometheus_client=None); "
         f"from llmcore.cli.openbridge import main; sys.exit(main({words}))"
     )
-    environ = {**os.environ, "OPENAI_API_KEY": "k"}
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environ
-    )
+    done = run_fresh(script, check=False, OPENAI_API_KEY="k")
 
     told = "ConfigurationError: the gateway requires: pip install 'llmcore-routes[bridge]'"
     expected = (0, False) if "config" in words else (9, True)

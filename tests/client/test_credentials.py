@@ -2,8 +2,6 @@
 
 import builtins
 import json
-import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials, sigv4_of_ch
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.request import request
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.servers.loopback import Answer, Loopback, Received, serve
 
 pytestmark = pytest.mark.anyio
@@ -276,7 +275,7 @@ def test_credential_sources_import_nothing_before_their_use() -> None:
         "'llmcore.protocols.embeddings', 'llmcore.protocols.images', 'llmcore.protocols.files'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_fresh(code)
 
 
 async def test_an_unknown_source_is_an_error() -> None:

@@ -7,8 +7,6 @@ import inspect
 import json
 import re
 import runpy
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +17,7 @@ import pytest
 from llmcore import set_default_client
 from llmcore.testing.fake_model import FakeModel, call
 from scripts.examples_page import PAGE, TITLES, page
+from tests.support.programs.fresh_interpreter import run_fresh
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -179,11 +178,7 @@ def test_django_app_shows_the_error_of_a_request_without_a_question() -> None:
         "print(client.get('/ask').content.decode())",
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=True
-    )
-
-    assert "MultiValueDictKeyError" in done.stdout
+    assert "MultiValueDictKeyError" in run_fresh("\n".join(program)).stdout
 
 
 def test_celery_task_returns_the_text_and_retries_errors_that_may_pass(

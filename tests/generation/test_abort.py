@@ -1,8 +1,6 @@
 """Signals, from any thread."""
 
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 
 from llmcore.generation.abort import AbortController, cancelling
 from llmcore.schema.errors import AbortError
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.waiting import PATIENCE_S
 
 
@@ -93,10 +92,7 @@ def test_a_signal_handler_may_abort_in_the_middle_of_anything() -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
 def test_a_real_signal_handler_does_not_deadlock() -> None:
     """Struck again and again while the main thread adds and takes back listeners."""
-    ran = subprocess.run(
-        [sys.executable, "-c", STRUCK], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-500:]
+    assert run_fresh(STRUCK).stdout.strip() == "done"
 
 
 STRUCK = """

@@ -3,8 +3,6 @@
 import asyncio
 import gc
 import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +15,7 @@ from llmcore.generation.results import GenerateResult
 from llmcore.mcp import McpServers, SdkServer
 from llmcore.schema.content import ToolResultPart
 from llmcore.testing.fake_model import FakeModel, call
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.servers.mcp_http import until
 from tests.support.servers.mcp_program import made_server
 
@@ -136,7 +135,7 @@ def test_importing_the_library_and_its_servers_does_not_import_the_sdk() -> None
         "assert not {'mcp', 'mcp_types', 'httpx2'} & sys.modules.keys()"
     )
 
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+    run_fresh(program)
 
 
 def test_generator_around_servers_can_be_dropped() -> None:

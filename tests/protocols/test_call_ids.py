@@ -1,8 +1,6 @@
 """Tool call ids: legal, stable, and still telling calls apart."""
 
 import re
-import subprocess
-import sys
 from importlib import import_module
 
 import pytest
@@ -13,6 +11,7 @@ from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, synthetic_call_id
 from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.errors import ConfigurationError
+from tests.support.programs.fresh_interpreter import run_fresh
 
 RULES: dict[str, CallIdRule] = {
     id_: import_module(f"llmcore.protocols.{id_.replace('-', '_')}.names").CALL_IDS
@@ -98,16 +97,7 @@ def test_the_same_id_fits_alike_in_every_process() -> None:
         "print(CallIdRule(r'[a-zA-Z0-9_-]+', 64).fit('ä|' * 90),"
         " CallIdRule(r'[a-zA-Z0-9]{9}', 9).fit('x'), synthetic_call_id('resp', 1, 2))"
     )
-    runs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
+    runs = {run_fresh(program, PYTHONHASHSEED=seed, PYTHONPATH=".").stdout for seed in ("0", "1")}
 
     assert len(runs) == 1
     assert MISTRAL.fit("x") in runs.pop()

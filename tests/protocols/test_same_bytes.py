@@ -1,8 +1,5 @@
 """The same request gives the same bytes in any process, which prompt caches depend on."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +12,7 @@ from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.content import ReasoningPart, ToolCallPart
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
+from tests.support.programs.fresh_interpreter import run_fresh
 
 ASKED = request(
     model=Model("some-model", "p"),
@@ -48,12 +46,6 @@ def bodies() -> Iterator[str]:
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_bodies_are_the_same_bytes_in_a_process_that_hashes_otherwise(seed: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": "."},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_fresh(PROGRAM, PYTHONHASHSEED=seed, PYTHONPATH=".")
 
     assert done.stdout.splitlines() == [*bodies()]

@@ -1,14 +1,12 @@
 """The table of providers: `llmcore/routes/providers.py`."""
 
-import subprocess
-import sys
-
 import pytest
 
 from llmcore.routes.chat_servers import VLLM
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
 from llmcore.schema.errors import ConfigurationError
+from tests.support.programs.fresh_interpreter import run_fresh
 
 BY_ID = {entry.id: entry for entry in PROVIDERS}
 
@@ -99,4 +97,4 @@ def test_reading_the_table_imports_no_provider() -> None:
         "homes = {entry.home.partition(':')[0] for entry in p.PROVIDERS};"
         "assert not homes & set(sys.modules), homes & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_fresh(code)

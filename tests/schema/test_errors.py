@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -18,6 +16,7 @@ from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from tests.support.error_kinds import ERROR_KINDS
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.strategies.values import llm_errors
 
 RETRYABLE = {
@@ -164,7 +163,7 @@ def test_error_types_of_classes_with_slots_are_those_that_are_raised() -> None:
         "kind = errors.error_types()['ContextLengthError']\n"
         "assert kind is errors.ContextLengthError"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_fresh(program)
 
 
 def test_every_error_class_of_the_library_is_tested() -> None:

@@ -18,6 +18,7 @@ from llmcore.sessions.contract.entries import EntryText, MessageEntry
 from llmcore.sessions.contract.errors import MalformedError
 from llmcore.sessions.sqlite_store import LAYOUT, SQLiteStore
 from llmcore.sessions.store import SessionStoreError
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.strategies.contract import RUN, entry
 
 pytestmark = pytest.mark.anyio
@@ -280,7 +281,7 @@ assert os.waitpid(pid, 0)[1] == 0
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_store_that_is_open_during_a_fork_works_in_both_processes(path: Path) -> None:
     """Parent and child have a connection of their own; nothing acknowledged is lost."""
-    subprocess.run([sys.executable, "-c", FORKING, str(path)], check=True, timeout=60)
+    run_fresh(FORKING, str(path))
 
     async def texts() -> list[str]:
         async with SQLiteStore(path) as store:

@@ -23,6 +23,7 @@ from llmcore.schema.errors import AbortError
 from llmcore.sync.background import background
 from llmcore.sync.iterate import Connection
 from tests.support.programs.forked_child import in_child
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 from tests.support.waiting import PATIENCE_S
 from tests.support.wire.generation import SSE, calls_of, model_at, text_of
@@ -447,4 +448,4 @@ def test_importing_sync_starts_no_thread_and_loads_no_http_library() -> None:
         "assert threading.active_count() == 1\n"
         "assert not {'httpx', 'jsonschema_rs', 'trio'} & set(sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_fresh(code)

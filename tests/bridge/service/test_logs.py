@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -27,6 +26,7 @@ from llmcore.bridge.http.logs import (
     is_unintended,
     log,
 )
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.servers.bridge_process import gateway
 
 
@@ -94,9 +94,7 @@ warnings.warn("soon gone")
 
 def test_what_others_log_is_json_too() -> None:
     """Of libraries, warnings and worse; each once, and in one line."""
-    done = subprocess.run(
-        [sys.executable, "-c", OTHERS], capture_output=True, check=True, text=True, timeout=60
-    )
+    done = run_fresh(OTHERS)
 
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert [(line["logger"], line["level"]) for line in lines] == [
@@ -110,13 +108,7 @@ def test_what_others_log_is_json_too() -> None:
 def test_a_program_that_logs_its_own_way_keeps_it() -> None:
     """Records of other loggers go where the program sends them."""
     before = "import logging; logging.basicConfig(format='mine: %(message)s')\n"
-    done = subprocess.run(
-        [sys.executable, "-c", before + OTHERS],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_fresh(before + OTHERS)
 
     assert "mine: Exception in callback" in done.stderr
     assert "mine: listening" not in done.stderr

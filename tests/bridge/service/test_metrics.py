@@ -1,14 +1,13 @@
 """Counts and levels, which reach Prometheus when its metrics are read; headers of requests."""
 
 import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
 
 from llmcore.bridge.http.asgi import headers_of
 from llmcore.bridge.http.metrics import Metrics
+from tests.support.programs.fresh_interpreter import run_fresh
 
 
 def shown(metrics: Metrics, name: str) -> dict[str, float]:
@@ -72,9 +71,7 @@ print(b"running_responses 1.0" in metrics.exposition())
 
 
 def test_what_reads_metrics_and_finds_credentials_is_not_loaded_at_the_start() -> None:
-    ran = subprocess.run([sys.executable, "-c", _START], capture_output=True, text=True, check=True)
-
-    assert ran.stdout.splitlines() == ["[]", "True"]
+    assert run_fresh(_START).stdout.splitlines() == ["[]", "True"]
 
 
 def test_metrics_of_a_gateway_are_in_a_registry_of_their_own() -> None:

@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -40,6 +38,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.programs.open_sockets import is_open_to, needs_proc, open_sockets, port_of
 from tests.support.programs.packages import without
 from tests.support.servers.loopback import (
@@ -581,8 +580,7 @@ def loaded_engines() -> dict[str, list[str]]:
 
     An interpreter for each would take ten seconds of a core.
     """
-    command = [sys.executable, "-c", ASKING, json.dumps(ENGINES)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = run_fresh(ASKING, json.dumps(ENGINES))
     return dict(json.loads(line) for line in done.stdout.splitlines())
 
 

@@ -17,6 +17,7 @@ from llmcore.client.http.options import shared_tls_context
 from llmcore.client.pool import PerLoop
 from tests.client.http.conftest import Run
 from tests.support.programs.forked_child import in_child, needs_fork
+from tests.support.programs.fresh_interpreter import run_fresh
 from tests.support.servers.loopback import Answer, chat_handler, chat_stream, model_at, serve
 
 
@@ -162,14 +163,14 @@ def test_importing_the_package_loads_nothing_heavy(module: str) -> None:
     """`import llmcore` imports no HTTP library, no provider, nothing but itself."""
     code = f"import llmcore, sys; sys.exit({module!r} in sys.modules)"
 
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    run_fresh(code)
 
 
 def test_importing_the_client_loads_no_http_library() -> None:
     """httpx comes with the first request."""
     code = "import llmcore, sys; llmcore.Client; llmcore.request; sys.exit('httpx' in sys.modules)"
 
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    run_fresh(code)
 
 
 def test_importing_does_no_io() -> None:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.result import Success
 from tests.fronts.openai_responses.client_requests import CODEX_TOOLS
 from tests.fronts.openai_responses.responses_kit import codes, translated
+from tests.support.programs.fresh_interpreter import run_fresh
 
 BILLING = "x-anthropic-billing-header: cc_version=2.1.15.c5a; cch=%d;\n"
 MODELS: dict[str, Model] = {
@@ -116,12 +115,7 @@ print(json.dumps([body_of(name, FIRST + LATER, "You are an agent.") for name in 
 def test_two_processes_send_the_same_bytes() -> None:
     """The one that runs the tests, and another, whose hashes have another seed."""
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    other = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.getcwd()},
-        check=True,
-        capture_output=True,
-    ).stdout
+    other = run_fresh(PROGRAM, PYTHONHASHSEED=seed, PYTHONPATH=os.getcwd()).stdout
 
     own = json.dumps([body_of(name, FIRST + LATER, "You are an agent.") for name in MODELS])
-    assert other.decode().rstrip() == own
+    assert other.rstrip() == own
