@@ -39,7 +39,7 @@ from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMEr
 from llmcore.schema.hints import (
     shown_kind,
     with_call_hints,
-    with_checked_kinds,
+    with_checked_arguments,
     with_names_of_others,
 )
 from llmcore.schema.messages import Message
@@ -64,7 +64,7 @@ takes_requests: Final = with_awaited_hints(
 )
 
 
-@with_call_hints(
+@with_checked_arguments(
     "with keys in the environment write Client.from_env(), or else "
     "Client(providers={'openai': OpenAI(api_key=...)})",
     **dict.fromkeys(("api_key", "base_url", "organization"), _CONFIGURE),
@@ -82,7 +82,6 @@ takes_requests: Final = with_awaited_hints(
     **dict.fromkeys(("rate_limit", "rpm"), "write middleware=[RateLimiter(...)]"),
     **dict.fromkeys(("headers", "default_headers"), _CONFIGURE),
 )
-@with_checked_kinds
 @with_names_of_others(
     **dict.fromkeys(
         ("chat", "messages", "responses", "completions", "invoke", "run", "ask"),

@@ -21,7 +21,7 @@ from llmcore.schema.errors import (
     RequestTimeoutError,
 )
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
+from llmcore.schema.hints import shown_kind, with_checked_arguments
 from llmcore.schema.result import Failure
 
 _T = TypeVar("_T")
@@ -41,7 +41,7 @@ def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]"
     return check
 
 
-@with_call_hints(
+@with_checked_arguments(
     max_attempts="write max_retries, which does not count the first attempt",
     retries="max_retries",
     num_retries="max_retries",
@@ -52,7 +52,6 @@ def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]"
     **dict.fromkeys(("factor", "backoff_factor", "backoff", "multiplier"), "backoff_multiplier"),
     attempts="write max_retries, which does not count the first attempt",
 )
-@with_checked_kinds
 @frozen(kw_only=True)
 class RetryPolicy:
     """Which errors are retried, how often, and after which delay.

@@ -10,7 +10,7 @@ from attrs import field
 from llmcore.mcp.oauth import ClientCredentials, OAuthLogin
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.json import JsonValue
 
 
@@ -59,8 +59,7 @@ class _Server:
     """The largest response over HTTP, or event of a stream; a larger one is not read to its end."""
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @frozen
 class StdioServer(_Server):
     """A server that is started as a process and spoken to over its stdin and stdout.
@@ -79,8 +78,7 @@ class StdioServer(_Server):
     """Its working directory."""
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @frozen
 class HttpServer(_Server):
     """A server at a URL, over streamable HTTP."""

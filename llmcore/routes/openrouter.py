@@ -20,7 +20,7 @@ from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.routes.defaults import RouteDefaults, checked_headers
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import merge_json
 
@@ -63,8 +63,7 @@ def _one_of(choices: Any) -> Any:
     return check
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @frozen(kw_only=True)
 class OpenRouterRouting:
     """Which of OpenRouter's providers may serve a request, and in which order.

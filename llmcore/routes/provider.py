@@ -17,7 +17,7 @@ from llmcore.routes.auth import NotPickled
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Elsewhere, with_call_hints, with_checked_kinds, with_hints
+from llmcore.schema.hints import Elsewhere, with_call_hints, with_checked_arguments, with_hints
 from llmcore.schema.model import Model
 
 _OF_MODELS: Final = "its models have it, such as those of .model('ID')"
@@ -31,7 +31,7 @@ _OF_SDKS: Final = {
 """The attributes of these methods in SDKs, as in `client.chat.completions`."""
 
 _OF_CALLS: Final = "it is a setting of calls, such as generate(model, prompt, {}=...)"
-_with_call_hints: Final = with_call_hints(
+_with_checked_arguments: Final = with_checked_arguments(
     **dict.fromkeys(("key", "token"), "api_key"),
     **dict.fromkeys(("api_base", "host", "url", "azure_endpoint", "endpoint"), "base_url"),
     **dict.fromkeys(("aws_region", "region_name", "location"), "region"),
@@ -112,7 +112,7 @@ class ConfigurableProvider(NotPickled):
     def __init_subclass__(cls) -> None:
         """Have wrong calls of the facade explained, also those of the vendor's SDK."""
         if "__init__" in vars(cls):
-            _with_call_hints(with_checked_kinds(cls))
+            _with_checked_arguments(cls)
             setattr(cls, "configure", classmethod(_configure_like(cls)))  # noqa: B010  (typed below)
         for name in ("chat", "responses", "messages", "model"):
             if name in vars(cls):

@@ -218,8 +218,19 @@ def with_call_hints(positional: str = "", **instead: str) -> Callable[[_T], _T]:
         Traceback (most recent call last):
         TypeError: CostBudget() takes its arguments by name: write CostBudget(usd=...)
     """
-    hints = CallHints(positional, instead)
+    return _explaining(CallHints(positional, instead))
 
+
+def with_checked_arguments(positional: str = "", **instead: str) -> Callable[[type[_T]], type[_T]]:
+    """Do what `with_call_hints` does for a class, and check arguments by their annotations.
+
+    That comes after the class's own checks. For classes that are made rarely, and use their
+    arguments later.
+    """
+    return _explaining(CallHints(positional, instead, checks_kinds=True))
+
+
+def _explaining(hints: "CallHints") -> Callable[[_T], _T]:
     def decorate(callee: _T) -> _T:
         if isinstance(callee, type):
             callee.__init__ = _explained(callee.__init__, hints)  # type: ignore[misc]
@@ -237,11 +248,12 @@ class CallHints:
     """The hint on too many arguments without a name; empty: they are to be named."""
     instead: Mapping[str, str] = {}
     """An argument or a sentence, by the names that other libraries have."""
+    checks_kinds: bool = False
+    """Whether arguments are checked by their annotations."""
 
 
 def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., Any]:
     """Return *function* with explained errors of its arguments; others are raised as they are."""
-    is_checked = getattr(function, _CHECKED, False)
 
     @wraps(function)
     def called(*args: Any, **settings: Any) -> Any:
@@ -252,8 +264,10 @@ def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., 
             if explained is None:
                 raise
             raise explained from None
-        if is_checked and (fault := wrong_kind(function, args[1:], settings, items=False)):
-            raise wrong_call(f"{_called(function, args)}(): {fault}")
+        if hints.checks_kinds:
+            fault = wrong_kind(function, args[1:], settings, items=False)
+            if fault:
+                raise wrong_call(f"{_called(function, args)}(): {fault}")
         return result
 
     return called
@@ -261,18 +275,6 @@ def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., 
 
 EXPLAINED: Final = (LLMError, TypeError, AttributeError, LookupError, ValueError)
 """The errors in which a wrong call ends, besides others."""
-
-
-def with_checked_kinds(cls: type[_T]) -> type[_T]:
-    """Have the arguments of a class checked by their annotations, after its own checks.
-
-    For classes with `with_call_hints` that are made rarely, and use their arguments later.
-    """
-    setattr(cls.__init__, _CHECKED, True)  # for `_explained`, which is applied after it
-    return cls
-
-
-_CHECKED: Final = "_llmcore_checked_kinds"
 
 
 def explained_error(

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import anyio.to_thread
 
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
@@ -52,8 +52,7 @@ class _Keys:
     calls: str
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 class RedisStore(SessionStore):
     """A SessionStore in the Redis server at *url* (`redis://`, `rediss://`, `unix://`).
 

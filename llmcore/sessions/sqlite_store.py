@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import anyio.to_thread
 
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
 from llmcore.sessions.store import (
@@ -77,8 +77,7 @@ _IDS_A_QUERY = 500
 """SQLite takes 999 parameters a statement in its older builds."""
 
 
-@with_call_hints(db_path="path", database="path", file="path")
-@with_checked_kinds
+@with_checked_arguments(db_path="path", database="path", file="path")
 class SQLiteStore(SessionStore):
     """A SessionStore in the file *path*, which is made when first needed, for its owner only.
 

@@ -17,21 +17,20 @@ from attrs import field
 
 from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
+from llmcore.schema.hints import shown_kind, with_checked_arguments
 
 
 def _proxy(proxy: str | None) -> str | None:
     return None if proxy is None else checked_proxy(proxy)
 
 
-@with_call_hints(
+@with_checked_arguments(
     proxies="proxy",
     **dict.fromkeys(
         ("verify", "ssl_verify", "verify_ssl"), "write ca_file=... with the certificate to trust"
     ),
     **dict.fromkeys(("timeout", "timeouts"), "write Client(timeouts=Timeouts(...))"),
 )
-@with_checked_kinds
 @frozen(kw_only=True)
 class HttpOptions:
     """Options of the HTTP connections that the client opens itself."""

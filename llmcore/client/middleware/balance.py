@@ -19,7 +19,7 @@ from llmcore.schema.errors import (
     QuotaExceededError,
 )
 from llmcore.schema.events import ErrorEvent
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 
@@ -35,8 +35,7 @@ class _Configuration:
     closed_until: float = 0.0
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @with_settings_in_repr
 class Balance:
     """Sends each request for a model to one of several configurations of it, by their weights.

@@ -13,13 +13,12 @@ from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.codec import to_json
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import LLMError
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @with_settings_in_repr
 class CallLog:
     """Logs each call when it has ended, without its content.

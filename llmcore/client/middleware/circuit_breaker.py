@@ -23,7 +23,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.request import LLMRequest
 
 CircuitState = Literal["closed", "open", "half-open"]
@@ -31,8 +31,7 @@ CircuitState = Literal["closed", "open", "half-open"]
 _LOCAL = "circuit-open"
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @with_settings_in_repr
 class CircuitBreaker:
     """Stops calling a provider after *failures* failures in a row, for `open_s` seconds.

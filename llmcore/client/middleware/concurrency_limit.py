@@ -12,13 +12,12 @@ from llmcore.client.middleware.serial import SerialExecutor, Waiter
 from llmcore.client.middleware.target import TargetKey, by_provider, target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, RateLimitError
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 
 
-@with_call_hints(max_concurrency="limit", concurrency="limit")
-@with_checked_kinds
+@with_checked_arguments(max_concurrency="limit", concurrency="limit")
 @with_settings_in_repr
 class ConcurrencyLimit:
     """Lets at most *limit* calls run at once; the others wait for their turn, in order.

@@ -10,7 +10,7 @@ from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.errors import ConfigurationError, QuotaExceededError
-from llmcore.schema.hints import with_call_hints, with_checked_kinds, with_names_of_others
+from llmcore.schema.hints import with_checked_arguments, with_names_of_others
 from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
@@ -18,7 +18,7 @@ from llmcore.schema.usage import Usage
 _PROBE = Usage.make(input_tokens=1, output_tokens=1)
 
 
-@with_call_hints(
+@with_checked_arguments(
     budget="usd",
     max_usd="usd",
     limit="usd",
@@ -27,7 +27,6 @@ _PROBE = Usage.make(input_tokens=1, output_tokens=1)
     period="call .reset() when a period begins",
     per="call .reset() when a period begins",
 )
-@with_checked_kinds
 @with_names_of_others(
     **dict.fromkeys(("spent", "used", "total", "cost"), "write `.spent_usd`"),
     **dict.fromkeys(("remaining", "left"), "write `.remaining_usd`"),

@@ -28,7 +28,7 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.events import ErrorEvent, Finish
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -51,11 +51,10 @@ class RejectedResponseError(LLMError):
     """A response that the function `reject` of a `Fallback` did not accept."""
 
 
-@with_call_hints(
+@with_checked_arguments(
     models="write Fallback('openai:gpt-5.2', ...)",
     fallbacks="write Fallback('openai:gpt-5.2', ...)",
 )
-@with_checked_kinds
 @with_settings_in_repr
 class Fallback:
     """Sends the request to one model after another until one begins to answer.

@@ -9,7 +9,7 @@ from llmcore.forking import reset_after_fork
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 
 
 class CacheStore(Protocol):
@@ -34,8 +34,7 @@ class _Entry:
     expires_at: float | None
 
 
-@with_call_hints(max_size="max_entries", maxsize="max_entries")
-@with_checked_kinds
+@with_checked_arguments(max_size="max_entries", maxsize="max_entries")
 @with_settings_in_repr
 class MemoryCache:
     """Keeps the most recently used responses in this process."""

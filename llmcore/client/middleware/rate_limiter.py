@@ -18,7 +18,7 @@ from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import RateLimitInfo
@@ -37,13 +37,12 @@ def expected_tokens(request: LLMRequest) -> int:
     return input_tokens_of(request) + (request.generation.max_tokens or 0)
 
 
-@with_call_hints(
+@with_checked_arguments(
     rpm="requests_per_minute",
     tpm="tokens_per_minute",
     rps="write requests_per_minute, which is 60 times as much",
     max_concurrency="use ConcurrencyLimit(...), of llmcore.client.middleware.concurrency_limit",
 )
-@with_checked_kinds
 @with_settings_in_repr
 class RateLimiter:
     """Delays requests to stay within a provider's limits.

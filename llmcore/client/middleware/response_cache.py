@@ -16,7 +16,7 @@ from llmcore.client.middleware.target import target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
+from llmcore.schema.hints import shown_kind, with_checked_arguments
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
@@ -30,10 +30,9 @@ def _is_worth_keeping(response: LLMResponse) -> bool:
     return response.finish_reason.reason in _WORTH_KEEPING
 
 
-@with_call_hints(
+@with_checked_arguments(
     ttl="ttl_s", max_age="ttl_s", expires="ttl_s", path="write ResponseCache(SqliteCache(path))"
 )
-@with_checked_kinds
 @with_settings_in_repr
 class ResponseCache:
     """Stores complete responses and returns them for equal requests, streamed or not.

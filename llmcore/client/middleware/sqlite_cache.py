@@ -13,7 +13,7 @@ from llmcore.client.middleware.memory_cache import check_limits
 from llmcore.client.user_folders import named_path
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.hints import with_call_hints, with_checked_kinds
+from llmcore.schema.hints import with_checked_arguments
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, transaction
 
 _T = TypeVar("_T")
@@ -60,8 +60,7 @@ DELETE FROM responses WHERE key = (SELECT key FROM responses ORDER BY used_at LI
 """
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @with_settings_in_repr
 class SqliteCache:
     """Keeps the most recently used responses in the file *path*.

@@ -35,7 +35,7 @@ from llmcore.schema.content import (
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import missing_extra
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
+from llmcore.schema.hints import shown_kind, with_checked_arguments
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -52,8 +52,7 @@ _DURATIONS_S = tuple(round(0.01 * 2**power, 2) for power in range(14))
 _TOKENS = tuple(4**power for power in range(14))
 
 
-@with_call_hints()
-@with_checked_kinds
+@with_checked_arguments()
 @with_settings_in_repr
 class Telemetry:
     """Makes a span of each call, and counts its time and tokens.

@@ -10,7 +10,7 @@ from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import shown_kind, with_call_hints, with_checked_kinds
+from llmcore.schema.hints import shown_kind, with_checked_arguments
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
@@ -49,8 +49,7 @@ class CallUsage:
         )
 
 
-@with_call_hints(callback="hook", on_usage="hook")
-@with_checked_kinds
+@with_checked_arguments(callback="hook", on_usage="hook")
 @with_settings_in_repr
 class UsageHook:
     """Calls *hook* exactly once for each call: finished, failed, closed early or dropped.
