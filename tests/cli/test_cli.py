@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from llmcore.cli import main, openbridge
-from llmcore.cli.commands import COMMANDS, Commands, parser_with_options
+from llmcore.cli.commands import COMMANDS, Commands, Program, parser_with_options
 from llmcore.cli.failures import EXIT_CODES, exit_code, explain
 from llmcore.cli.printing import TextPrinter, describe
 from llmcore.client.client import Client
@@ -385,7 +385,7 @@ def test_a_home_that_is_not_a_folder_has_no_configuration(
 
 
 def _help_pages(prog: str, commands: Commands) -> Iterator[str]:
-    parsers: list[argparse.ArgumentParser] = [parser_with_options(prog, "", commands)]
+    parsers: list[argparse.ArgumentParser] = [parser_with_options(Program(prog, "", commands))]
     while parsers:
         parser = parsers.pop()
         yield parser.format_help()

@@ -62,7 +62,7 @@ def test_a_command_line_in_the_docs_is_one_that_its_program_accepts(
     shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, (program, *words) = SHOWN[shown]
-    parser = commands.parser_of(program, "", _PROGRAMS[program], words)
+    parser = commands.parser_of(commands.Program(program, "", _PROGRAMS[program]), words)
 
     try:
         parser.parse_args(words)
