@@ -19,6 +19,6 @@ reaches. In reading order:
 - `websocket/`: the Responses API over WebSockets
 - `state/`: where responses and accounts are kept
 - `reload`: settings that are read again while the gateway runs
-- `service`, `admission`, `health_check`: what all APIs are built on; `build`: its version
+- `service`, `health_check`: what all APIs are built on; `build`: its version
 - `http/`: the APIs over HTTP; `ui/`: the page for people
 """

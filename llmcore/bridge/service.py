@@ -3,8 +3,8 @@
 import logging
 import os
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import anyio
 
 from llmcore.bridge.accounts.charges import Accounts
-from llmcore.bridge.admission import Admissions
 from llmcore.bridge.background.responses import BackgroundResponses
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
@@ -41,7 +40,7 @@ from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadlin
 from llmcore.client.accounts import base_url_of
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.transport import Transport
-from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
+from llmcore.fronts.errors import FrontError, from_llm_error, overloaded, state_unavailable
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
@@ -67,6 +66,35 @@ def new_id(prefix: str, conversation: str = "") -> str:
     """
     digits = os.urandom(20 if conversation else 20 + DIGITS // 2).hex()
     return f"{prefix}_{conversation}{digits}"
+
+
+class Admissions:
+    """Counts the requests under way that have a body, and reports their number to *show*."""
+
+    def __init__(self, show: Callable[[int], None]) -> None:
+        self.most = 0
+        """The most that there may be."""
+        self._running = 0
+        self._show = show
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Count a request as under way for a block; FrontError, 503, if there are too many."""
+        self.check_room()
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def check_room(self) -> None:
+        """Raise FrontError, 503, if as many responses are under way as there may be."""
+        if self._running >= self.most:
+            raise overloaded(f"{self._running} responses are under way, which is the limit here")
+
+    def _count(self, more: int) -> None:
+        self._running += more
+        self._show(self._running)
 
 
 class Service:

@@ -5,6 +5,7 @@ read within limits, and its response counts as under way until its last byte.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from typing import cast
 
 import anyio
@@ -278,20 +279,15 @@ class _OperationApp:
     async def _respond(self, scope: Scope, receive: Receive) -> ASGIApp:
         caller = caller_of(scope)
         held = self._bodies.bytes.of(caller.counted_as)
-        place, leaves = self._service.admissions.admitted(), True
-
-        def release() -> None:
-            place.release()
-            held.release()
-
-        try:
-            body: JsonObject = {}
+        body: JsonObject = {}
+        with ExitStack() as place:
+            place.enter_context(held)
             if self._operation.takes_body:
                 # A request counts as under way once its body is there. One on its way counts by
                 # its bytes alone, so that clients which send nothing keep no other out.
                 self._service.admissions.check_room()
                 body = await self._bodies.read(scope, receive, held)
-                place.admit()
+                place.enter_context(self._service.admissions.admitted())
             request = _client_request(scope, body)
             note_request(scope, request, held.count)
             made = await self._operation.handle(
@@ -311,11 +307,7 @@ class _OperationApp:
                     charge = None
                     if run.calls:  # else it was not made for this request
                         charge = await self._service.accounts.open(caller, run, body)
-                    leaves = False
-                    return self._run(scope, run, charge, release)
-        finally:
-            if leaves:
-                release()
+                    return self._run(scope, run, charge, place.pop_all().close)
 
     def _run(
         self, scope: Scope, run: SentResponse, charge: Charge | None, release: Callable[[], None]
