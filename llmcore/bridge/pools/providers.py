@@ -157,29 +157,20 @@ def _sign(
 
 
 def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:
-    own = _own_variables(upstream)
-    environ = {**settings.environ, **own}
+    variables = _own_variables(upstream)
+    environ = {**settings.environ, **variables}
     overlay = _overlay(upstream)
-    if upstream.provider == COMPATIBLE:
-        source, variable = _compatible(upstream), _KEY
-    elif upstream.provider == "local":
+    if upstream.provider == "local":
         if overlay is not None:
             raise _fault(upstream, "the local model gets no requests: leave headers and body out")
         return _local(environ)
+    if upstream.provider == COMPATIBLE:
+        source, variable = _compatible(upstream), _KEY
     else:
-        entry = _entry(upstream.provider)
-        variable = next(iter(entry.key_variables), "")
-        if upstream.is_given and not variable:
-            raise _fault(upstream, f"{entry.id} takes no key: set its variables in `variables`")
-        if upstream.base_url is not None:
-            entry = evolve(entry, base_url_variable=entry.base_url_variable or _BASE_URL)
-            environ[entry.base_url_variable or _BASE_URL] = upstream.base_url
-        if upstream.is_given:
-            environ[variable] = _LATER
-        source = _configured(entry, upstream, environ)
+        source, variable = _configured(upstream, environ)
     if overlay is None and not upstream.is_given and not upstream.variables:
         return source
-    key, variables = None, own
+    key = None
     if upstream.is_given:
         key = RotatingKey(upstream, owner=f"upstream {upstream.name}", folder=settings.folder)
         variables.pop(variable, None)  # the key that is given takes precedence
@@ -208,14 +199,23 @@ def _overlay(upstream: UpstreamSettings) -> HttpOverlay | None:
         raise _fault(upstream, str(error)) from error
 
 
-def _configured(
-    entry: ProviderEntry, upstream: UpstreamSettings, environ: Mapping[str, str]
-) -> ModelSource:
+def _configured(upstream: UpstreamSettings, environ: Mapping[str, str]) -> tuple[ModelSource, str]:
+    """Return the provider of *upstream*, and the variable that its key would be in."""
+    entry = _entry(upstream.provider)
+    variable = next(iter(entry.key_variables), "")
+    if upstream.is_given and not variable:
+        raise _fault(upstream, f"{entry.id} takes no key: set its variables in `variables`")
+    if upstream.is_given:
+        environ = {**environ, variable: _LATER}
+    if upstream.base_url is not None:
+        address = entry.base_url_variable or _BASE_URL
+        entry = evolve(entry, base_url_variable=address)
+        environ = {**environ, address: upstream.base_url}
     if entry.needs_key and not entry.is_configured(environ):
         variables = " or ".join(entry.switches)
         raise _fault(upstream, f"give it a key, key_file or key_command, or set {variables}")
     try:
-        return entry.from_environ(environ)
+        return entry.from_environ(environ), variable
     except (TypeError, ConfigurationError) as error:
         raise _fault(upstream, str(error)) from error
 
