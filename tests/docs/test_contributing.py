@@ -11,6 +11,8 @@ from llmcore.bridge.api import Operation, posted
 from llmcore.bridge.apis import registry
 from llmcore.bridge.apis.registry import MESSAGES
 from llmcore.bridge.generation import Generation
+from llmcore.bridge.service import Service
+from llmcore.fronts.front import front_by_id
 from llmcore.testing import scripted
 from tests.support.servers.bridge_service import asked, settings_for
 from tests.support.servers.loopback import chat_chunk
@@ -27,12 +29,12 @@ def guide(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         exec(compile(block, str(CONTRIBUTING), "exec"), namespace)
     model_operations = registry._model_operations
 
-    def with_guides(lists: Any) -> tuple[Operation, ...]:
-        front, service = lists[MESSAGES].front, lists[MESSAGES]._service
+    def with_guides(service: Service) -> tuple[Operation, ...]:
+        front = front_by_id(MESSAGES)
         messages = Generation(front, service, format_field="output_config.format")
         summarize = partial(namespace["summarize"], messages)
         summary = posted("summary", "/messages/summary", summarize)
-        return (*model_operations(lists), namespace["WHOAMI"], summary)
+        return (*model_operations(service), namespace["WHOAMI"], summary)
 
     monkeypatch.setattr(registry, "_model_operations", with_guides)
     return namespace

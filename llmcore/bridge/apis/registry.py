@@ -18,7 +18,6 @@ from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 if TYPE_CHECKING:
-    from llmcore.bridge.apis.chat import ChatCompletions
     from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.generation import Generation
     from llmcore.bridge.service import Service
@@ -117,55 +116,17 @@ def unknown_path(error: FrontError, api_id: str, path: str) -> FrontError:
 def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
     from llmcore.bridge.accounts.admin import own_key
-    from llmcore.bridge.apis.chat import ChatCompletions
-    from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.apis.responses import responses_api
-    from llmcore.bridge.generation import Generation
-    from llmcore.fronts.gemini.embeddings import read_embeddings_request as read_googles
-    from llmcore.fronts.gemini.models import publisher_model, publisher_models
-    from llmcore.fronts.openai_embeddings import read_embeddings_request as read_openais
 
-    responses = ModelLists(front_by_id(RESPONSES), service)
-    vertex = evolve(front_by_id(GEMINI), models=publisher_models, model=publisher_model)
-    chat = ChatCompletions(service)
-    messages = Generation(front_by_id(MESSAGES), service, format_field="output_config.format")
-    gemini = Generation(front_by_id(GEMINI), service, format_field=_GEMINI_FORMAT)
-    embeddings = Embeddings(chat, service, lambda call, model: read_openais(call.body, model))
-    googles = Embeddings(
-        gemini, service, lambda call, model: read_googles(call.body, _method(call), model)
-    )
-    lists = {
-        RESPONSES: responses,
-        CHAT: responses,
-        MESSAGES: ModelLists(messages.front, service),
-        GEMINI: ModelLists(gemini.front, service),
-    }
+    openai = front_by_id(RESPONSES)
     return Apis(
         (
             responses_api(service, _OPENAI_PREFIXES),
-            _api(
-                chat.front,
-                _OPENAI_PREFIXES,
-                *(
-                    operation
-                    for first in ("", _DEPLOYMENT)
-                    for operation in _chat_operations(first, chat, embeddings)
-                ),
-            ),
-            _api(
-                messages.front,
-                _VERSIONS,
-                posted("messages", "/messages", messages.generate),
-                posted("count_tokens", "/messages/count_tokens", messages.count),
-            ),
-            _api(
-                gemini.front,
-                _GEMINI_VERSIONS,
-                *_gemini_operations(gemini, googles),
-                *_vertex_operations(ModelLists(vertex, service)),
-            ),
-            _api(responses.front, _MODEL_PREFIXES, *_model_operations(lists)),
-            _api(responses.front, _VERSIONS, own_key(service.accounts)),
+            _chat(service),
+            _messages(service),
+            _gemini(service),
+            _api(openai, _MODEL_PREFIXES, *_model_operations(service)),
+            _api(openai, _VERSIONS, own_key(service.accounts)),
         )
     )
 
@@ -174,13 +135,57 @@ def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -
     return Api(id=front.id, prefixes=prefixes, operations=operations, error_form=front.error_form)
 
 
-def _chat_operations(
-    first: str, chat: "ChatCompletions", embeddings: "Embeddings"
-) -> tuple[Operation, ...]:
-    """Return the operations of Chat Completions' API, below *first*."""
-    return (
-        posted("chat_completions", f"{first}/chat/completions", chat.generate),
-        posted("embeddings", f"{first}/embeddings", embeddings.create),
+def _chat(service: "Service") -> Api:
+    """Return Chat Completions and OpenAI's embeddings, also below the deployments of Azure."""
+    from llmcore.bridge.apis.chat import ChatCompletions
+    from llmcore.bridge.apis.embeddings import Embeddings
+    from llmcore.fronts.openai_embeddings import read_embeddings_request
+
+    chat = ChatCompletions(service)
+    embeddings = Embeddings(
+        chat, service, lambda call, model: read_embeddings_request(call.body, model)
+    )
+    operations = (
+        posted(name, first + path, handle)
+        for first in ("", _DEPLOYMENT)
+        for name, path, handle in (
+            ("chat_completions", "/chat/completions", chat.generate),
+            ("embeddings", "/embeddings", embeddings.create),
+        )
+    )
+    return _api(chat.front, _OPENAI_PREFIXES, *operations)
+
+
+def _messages(service: "Service") -> Api:
+    from llmcore.bridge.generation import Generation
+
+    calls = Generation(front_by_id(MESSAGES), service, format_field="output_config.format")
+    return _api(
+        calls.front,
+        _VERSIONS,
+        posted("messages", "/messages", calls.generate),
+        posted("count_tokens", "/messages/count_tokens", calls.count),
+    )
+
+
+def _gemini(service: "Service") -> Api:
+    from llmcore.bridge.apis.embeddings import Embeddings
+    from llmcore.bridge.generation import Generation
+    from llmcore.fronts.gemini.embeddings import read_embeddings_request
+    from llmcore.fronts.gemini.models import publisher_model, publisher_models
+
+    calls = Generation(front_by_id(GEMINI), service, format_field=_GEMINI_FORMAT)
+    embeddings = Embeddings(
+        calls,
+        service,
+        lambda call, model: read_embeddings_request(call.body, _method(call), model),
+    )
+    vertex = evolve(calls.front, models=publisher_models, model=publisher_model)
+    return _api(
+        calls.front,
+        _GEMINI_VERSIONS,
+        *_gemini_operations(calls, embeddings),
+        *_vertex_operations(ModelLists(vertex, service)),
     )
 
 
@@ -209,8 +214,15 @@ class ModelLists:
         return ListedModel(id=name, owner=self._service.names.owner(name))
 
 
-def _model_operations(lists: Mapping[str, ModelLists]) -> tuple[Operation, ...]:
+def _model_operations(service: "Service") -> tuple[Operation, ...]:
     """Return the operations that list models, in the form of the API that asks."""
+    openai = ModelLists(front_by_id(RESPONSES), service)
+    lists = {
+        RESPONSES: openai,
+        CHAT: openai,
+        MESSAGES: ModelLists(front_by_id(MESSAGES), service),
+        GEMINI: ModelLists(front_by_id(GEMINI), service),
+    }
 
     def asked(call: OperationRequest) -> ModelLists:
         return lists[api_of_request(call.request.path, call.headers)]
