@@ -127,29 +127,16 @@ def _caller(digest: str, name: str = "") -> Caller:
     return Caller(owner=digest, counted_as=digest, name=name)
 
 
-class AdminKey:
-    """The key of the operations that manage keys."""
-
-    def __init__(self, key: str | None, setting: str) -> None:
-        """Admit callers with *key*; errors name its *setting*."""
-        self._key = key
-        self._setting = setting
-
-    @property
-    def is_set(self) -> bool:
-        """Whether there is one."""
-        return self._key is not None
-
-    def caller(self, headers: Mapping[str, str]) -> Caller:
-        """Return the admin. Raises FrontError: 404 without an admin key, 401 for another key."""
-        if self._key is None:
-            message = f"keys are not managed over HTTP here: set {self._setting}"
-            raise FrontError(status=404, message=message, code="unknown_url")
-        key = self._key.encode()
-        sent = [text.encode("latin-1", "replace") for text in _shown(headers, {})]
-        if not any(hmac.compare_digest(text, key) for text in sent):
-            raise _no_admin_key()
-        return Caller(owner=ADMIN, counted_as=ADMIN, is_admin=True)
+def _admin(headers: Mapping[str, str], settings: GatewaySettings) -> Caller:
+    """Return the admin. Raises FrontError: 404 without an admin key, 401 for another key."""
+    admin_key = settings.accounts.admin_key
+    if admin_key is None:
+        message = f"keys are not managed over HTTP here: set {settings.place_of('ADMIN_KEY')}"
+        raise FrontError(status=404, message=message, code="unknown_url")
+    sent = [text.encode("latin-1", "replace") for text in _shown(headers, {})]
+    if not any(hmac.compare_digest(text, admin_key.encode()) for text in sent):
+        raise _no_admin_key()
+    return Caller(owner=ADMIN, counted_as=ADMIN, is_admin=True)
 
 
 def check_admin(caller: Caller) -> None:
@@ -257,14 +244,11 @@ class AccessMiddleware:
     def _configure(self) -> None:
         """Use the service's settings of this moment, which a reload replaces."""
         service, settings = self._service, self._service.settings
-        self._settings, accounts = settings, settings.accounts
-        lookup = service.accounts.lookup if accounts.issued_keys else None
+        self._settings = settings
+        lookup = service.accounts.lookup if settings.accounts.issued_keys else None
         self._keys = Keys(settings.client_api_keys, lookup, service.client_keys)
-        self._admin = AdminKey(accounts.admin_key, settings.place_of("ADMIN_KEY"))
         if settings.limits.rate_per_minute != self._rates.per_minute:
             self._rates = CallerRates(settings.limits.rate_per_minute)
-        self._allowed_hosts = settings.allowed_hosts
-        self._max_header_bytes = settings.limits.max_header_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application for a request that is admitted."""
@@ -292,15 +276,16 @@ class AccessMiddleware:
             self._configure()
         if scope["path"] in _OPEN_PATHS and "deep" not in query_of(scope):
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
-        _check_size(scope, self._max_header_bytes)
-        headers = headers_of(scope)
+        settings, headers = self._settings, headers_of(scope)
+        _check_size(scope, settings.limits.max_header_bytes)
         is_metrics = scope["path"] == METRICS_PATH
-        if scope["path"].startswith(_ADMIN_PATHS) or (is_metrics and self._admin.is_set):
-            return self._admin.caller(headers)
+        has_admin = settings.accounts.admin_key is not None
+        if scope["path"].startswith(_ADMIN_PATHS) or (is_metrics and has_admin):
+            return _admin(headers, settings)
         if not self._keys.required:
-            _check_host(headers, self._allowed_hosts)
+            _check_host(headers, settings.allowed_hosts)
             if scope["type"] == "websocket":
-                _check_origin(headers.get("origin"), self._settings)
+                _check_origin(headers.get("origin"), settings)
         caller = self._keys.caller(headers, _address(scope), query_of(scope))
         if caller is None:
             caller = await self._issued_caller(scope, headers)
