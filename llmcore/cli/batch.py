@@ -12,19 +12,16 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.cli.program import note, print_json
 from llmcore.cli.request_options import make_client, model_of, no_model
 from llmcore.cli.user_config import read_config
 from llmcore.client.batches import Batches, BatchHandle
 from llmcore.client.client import Client
-from llmcore.generation.batch import BatchRun, finished, requests_in, run_batch
+from llmcore.generation.batch import BatchRun, each_once, finished, requests_in, run_batch
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Model
-from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
 
@@ -57,16 +54,9 @@ async def submit(args: argparse.Namespace) -> int:
     """Submit a batch, and print its handle."""
     async with make_client() as client:
         model = _model(args, client)
-        requests: dict[str, LLMRequest] = {}
         if model is None:
             _check_models(args.requests, client)
-        for id_, request in requests_in(args.requests):
-            if id_ in requests:
-                raise InvalidRequestError(f"{args.requests} has the id {id_!r} twice")
-            if model is None or request.model:
-                requests[id_] = request
-            else:
-                requests[id_] = evolve(request, model=model)
+        requests = dict(each_once(args.requests, model))
         handle = (await Batches(client).submit(requests)).unwrap()
     print_json(to_json(handle), indent=2)
     return 0

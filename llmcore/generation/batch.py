@@ -10,8 +10,8 @@ own batches, at a lower price and within a day, are in `llmcore.client.batches`.
 
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union, cast
@@ -117,8 +117,7 @@ async def run_batch(
             timeout=timeout,
             advance=stack.enter_context(progress_bar(total, shown=progress)),
         )
-        waiting = _pairs(requests, model)
-        stack.callback(waiting.close)
+        waiting = stack.enter_context(closing(each_once(requests, model)))
         await for_each(waiting, run.work, concurrency)
     return run.summary
 
@@ -220,40 +219,27 @@ def _request_of_row(row: Mapping[str, Any], *, model: str | None) -> LLMRequest:
 # -- requests
 
 
-def _pairs(given: BatchRequests, model: "Model | str | None") -> "_Once":
+def each_once(
+    given: BatchRequests, model: "Model | str | None"
+) -> Generator[tuple[str, LLMRequest], None, None]:
+    """Yield the requests with their ids, those that name no model for *model*.
+
+    Raises InvalidRequestError for an id that occurs twice.
+    """
     if isinstance(given, str | Path):
-        return _Once(requests_in(given), model)
-    pairs = given.items() if isinstance(given, Mapping) else given
-    return _Once(iter(cast("Iterable[tuple[str, LLMRequest]]", pairs)), model)
-
-
-class _Once:
-    """The requests, each once, for several workers."""
-
-    def __init__(
-        self, pairs: Iterator[tuple[str, LLMRequest]], model: "Model | str | None"
-    ) -> None:
-        self._pairs = pairs
-        self._model = model
-        self._seen: set[str] = set()
-
-    def __iter__(self) -> Iterator[tuple[str, LLMRequest]]:
-        return self
-
-    def __next__(self) -> tuple[str, LLMRequest]:
-        id_, llm_request = next(self._pairs)
-        if id_ in self._seen:
+        pairs: Iterable[tuple[str, LLMRequest]] = requests_in(given)
+    else:
+        named = given.items() if isinstance(given, Mapping) else given
+        pairs = cast("Iterable[tuple[str, LLMRequest]]", named)
+    seen: set[str] = set()
+    for id_, llm_request in pairs:
+        if id_ in seen:
             raise InvalidRequestError(f"two requests have the id {id_!r}")
-        self._seen.add(id_)
-        if not llm_request.model and self._model is not None:
-            llm_request = evolve(llm_request, model=self._model)
-        return id_, llm_request
-
-    def close(self) -> None:
-        """Close the file behind the requests, if there is one."""
-        close = getattr(self._pairs, "close", None)
-        if close is not None:
-            close()
+        seen.add(id_)
+        if llm_request.model or model is None:
+            yield id_, llm_request
+        else:
+            yield id_, evolve(llm_request, model=model)
 
 
 def requests_in(file: str | Path) -> Iterator[tuple[str, LLMRequest]]:

@@ -107,7 +107,7 @@ def test_ids_that_are_there_twice_are_not_submitted(
 
     assert main(["batch", "submit", str(file), "-m", "vllm:m"]) == 5
 
-    assert "has the id 'a' twice" in capsys.readouterr().err
+    assert "two requests have the id 'a'" in capsys.readouterr().err
     assert server.received == []
 
 
