@@ -16,7 +16,6 @@ from benchmarks import wire
 
 WHOLE_CHARS: Final = 2000
 _LENGTH: Final = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
-_CHUNKED: Final = b"transfer-encoding: chunked"
 _LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
 _STREAM_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"

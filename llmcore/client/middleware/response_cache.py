@@ -26,10 +26,6 @@ _LOG = logging.getLogger("llmcore.cache")
 _WORTH_KEEPING = frozenset({"stop", "length", "tool_calls"})
 
 
-def _is_worth_keeping(response: LLMResponse) -> bool:
-    return response.finish_reason.reason in _WORTH_KEEPING
-
-
 @with_checked_arguments(
     ttl="ttl_s", max_age="ttl_s", expires="ttl_s", path="write ResponseCache(SqliteCache(path))"
 )

@@ -160,7 +160,3 @@ class SocketPool:
 
 def _key(handshake: HttpRequest) -> Key:
     return handshake.url, frozenset(handshake.headers.items())
-
-
-def _length(pooled: PooledSocket) -> int:
-    return len(pooled.history.items) if pooled.history is not None else 0
