@@ -18,7 +18,7 @@ class Program(NamedTuple):
 
     name: str
     about: str
-    """What `--help` prints of it."""
+    """The first text of its `--help`."""
     commands: Commands
     instead: Mapping[str, str] = {}
     """Commands that people look for, and those that do it."""
