@@ -11,7 +11,9 @@ The shapes, each from its provider's document:
   model that failed also `originalStatusCode` and `originalMessage`
 - Azure: OpenAI's, with `innererror.code`; its gateway: `{"statusCode", "message"}`
 - OpenRouter: `{"error": {"code": 429, "message", "metadata": {"raw", "error_type", "headers"}}}`,
-  where `raw` is the body of the provider behind it, often as text, and `headers` state limits
+  where `raw` is the body of the provider behind it, often as text, `headers` state limits, and
+  `flagged_input` is what moderation refused; in the other APIs' form with `error_type` beside the
+  error (https://openrouter.ai/docs/api/reference/errors-and-debugging)
 - Mistral and other FastAPI servers: `{"object": "error", "message": {"detail": [...]}}`,
   `{"detail": "..."}`, `{"detail": [{"loc", "msg"}]}`, `{"detail": {"error": "..."}}` (DeepInfra)
 - Baidu, Databricks, Cloudflare: `{"error_code", "error_msg"}`, `{"error_code", "message"}`,
@@ -266,6 +268,9 @@ _STATUS_NAMES = (
 
 
 def _codes(inner: _Fields, outer: _Fields) -> Iterator[str]:
+    beside = None if inner is outer else _code(outer.get("errortype"))
+    if beside is not None:  # OpenRouter's: the error has what the API has for it
+        yield beside
     for fields in (inner, outer):
         yield from _finer_codes(fields)
         yield from _own_codes(fields)
@@ -290,6 +295,8 @@ def _finer_codes(fields: _Fields) -> Iterator[str]:
                 details = _fields(item)
                 named = (details.get(n) for n in ("code", "reason", "errorcode", "errortype"))
                 yield from filter(None, map(_code, (*named, details.get("limitsource"))))
+                if "flaggedinput" in details:
+                    yield "content_filter"
 
 
 def _code(value: JsonValue) -> str | None:

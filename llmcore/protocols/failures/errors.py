@@ -248,7 +248,7 @@ _RULES = (
     ),
     _Rule(
         errors.QuotaExceededError,
-        frozenset({_UNKNOWN, 400, 401, 403, 429}),
+        frozenset({_UNKNOWN, 400, 401, 403, 412, 429}),  # 412: Fireworks, for accounts
         _codes(
             "insufficient_quota billing_hard_limit_reached billing_not_active"
             " credit_balance_exhausted organization_spend_limit_exceeded"
@@ -270,6 +270,7 @@ _RULES = (
             r"balance is insufficient",
             r"daily free allocation",
             r"spend(?:ing)? limit",
+            r"\bkey limit exceeded",  # OpenRouter, what a key may spend
             r"余额不足",
         ),
     ),
@@ -330,7 +331,7 @@ _RULES = (
         frozenset({_UNKNOWN, 400}),
         _codes(
             "model_not_found DeploymentNotFound invalid_model model_not_supported unknown_model"
-            " model_decommissioned"
+            " model_decommissioned 1211"
         ),
         _words(
             r"\bmodel:? (?:[`'\"]?[\w./:@-]+[`'\"]? )?(?:is |was )?(?:not found|does not exist)",

@@ -317,6 +317,7 @@ _OVERFLOW = _Wordings(
     r"|your request has|you requested)",
     r"but the [\w ]{0,30}(?:context|sequence) (?:length|window|size)",
     r"but model only supports up to \d",
+    r"passed \d+ input (?:tokens|characters)\b.{0,60}context length",  # vLLM, of which proxies cut
     # The prompt, as such, too long. Anthropic, Bedrock, vLLM, Z.ai, Azure.
     r"\b(?:prompt|input|messages)(?: \([^)]{0,60}\))?(?: is| are)? too long\b",
     r"\bprompt exceeds max(?:imum)? length",

@@ -60,7 +60,7 @@ from llmcore.schema.events import (
     StreamStart,
     TextDelta,
 )
-from llmcore.schema.json import JsonValue, NativeObject, ProviderMetadata
+from llmcore.schema.json import JsonValue, NativeObject, ProviderMetadata, present
 from llmcore.schema.native_json import (
     all_objects,
     has_only,
@@ -222,7 +222,10 @@ def fail_response(state: ResponsesState, response: NativeObject, events: Events)
         )
     else:
         body = response.get("error") or {"message": "the response failed without an error"}
-        error = error_from_body(provider=state.context.provider, body={"error": body})
+        stated = {"error_type": response.get("error_type")}  # OpenRouter's
+        error = error_from_body(
+            provider=state.context.provider, body=present({"error": body, **stated})
+        )
     return fail(state, error, events)
 
 

@@ -89,20 +89,25 @@ INCOMPLETE_REASONS: Final[Mapping[str, FinishReasonKind]] = {
 """`incomplete_details.reason`. A completed response does not tell calls from text."""
 
 USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "input_tokens": (("input_tokens",),),
-    "output_tokens": (("output_tokens",),),
+    "input_tokens": (("input_tokens",), ("prompt_tokens",)),
+    "output_tokens": (("output_tokens",), ("completion_tokens",)),
     "total_tokens": (("total_tokens",),),
     "cache_read_tokens": (
         ("input_tokens_details", "cached_tokens"),
+        ("prompt_tokens_details", "cached_tokens"),
         ("input_tokens_details", "cache_read_input_tokens"),  # Perplexity
     ),
     "cache_write_tokens": (
         ("input_tokens_details", "cache_write_tokens"),
         ("input_tokens_details", "cache_creation_input_tokens"),  # Perplexity
     ),
-    "reasoning_tokens": (("output_tokens_details", "reasoning_tokens"),),
+    "reasoning_tokens": (
+        ("output_tokens_details", "reasoning_tokens"),
+        ("completion_tokens_details", "reasoning_tokens"),
+    ),
 }
-"""Fields of `Usage`, by their paths in `usage`. Input includes cached tokens, output reasoning."""
+"""Fields of `Usage`, by their paths in `usage`: the first one present counts. Input includes cached
+tokens, output reasoning. Servers made from one of Chat Completions may keep the names of that."""
 
 TERMINAL_EVENTS: Final = frozenset(
     {"response.completed", "response.done", "response.incomplete", "response.failed"}

@@ -63,6 +63,8 @@ def decode(frame: Frame) -> NativeObject | None:
         return None if event is None else {"error": {"message": f"an event is {event!r}"[:200]}}
     if type(event.get("type")) is not str:
         event.pop("type", None)
+        if event.get("object") == "response":  # without an event around it
+            return {"type": name or f"response.{event.get('status')}", "response": event}
         return {**event, "type": name} if name else event
     return event
 

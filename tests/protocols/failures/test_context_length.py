@@ -145,6 +145,17 @@ OVERFLOWS: list[tuple[str, int, JsonValue, int | None, int | None]] = [
         5100,
     ),
     (
+        "vllm, cut by a proxy",
+        400,
+        openai_body(
+            "You passed 5000 input tokens and requested 100 output tokens. However, the model's "
+            "context length is only 4096 tokens",
+            None,
+        ),
+        4096,
+        5100,
+    ),
+    (
         "siliconflow",
         400,
         {

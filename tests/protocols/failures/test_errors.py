@@ -238,6 +238,13 @@ def test_the_code_decides_where_no_status_is_known(kind: type[LLMError]) -> None
         ({"error": {"code": "1211", "message": "x"}}, NotFoundError),
         ({"error": {"code": "1234", "message": "x"}}, ServerError),
         ({"error": {"code": "1301", "message": "x"}}, ContentFilterError),
+        (
+            {
+                "error": {"code": "server_error", "message": "x"},
+                "error_type": "provider_overloaded",
+            },
+            OverloadedError,
+        ),
         ({"error": {"code": "1302", "message": "x"}}, RateLimitError),
         ({"error": {"code": "1305", "message": "x"}}, OverloadedError),
         ({"error": {"code": "1311", "message": "x"}}, AccessDeniedError),
@@ -466,6 +473,19 @@ def test_the_message_decides_last(message: str, kind: type[LLMError]) -> None:
             },
             RateLimitError,
         ),
+        (
+            403,
+            said("Input flagged", code=403, metadata={"reasons": ["x"], "flagged_input": "..."}),
+            ContentFilterError,
+        ),
+        (403, said("Key limit exceeded (monthly limit). Manage it", code=403), QuotaExceededError),
+        (
+            412,
+            said("Account a is suspended, possibly due to reaching the monthly spending limit"),
+            QuotaExceededError,
+        ),
+        (412, said("The model could not be loaded."), ProviderError),
+        (400, said("Unknown Model, please check the model code.", code="1211"), NotFoundError),
         (400, said("Account overdue.", code="Arrearage"), QuotaExceededError),
         (429, said("余额不足或无可用资源包", code="1113"), QuotaExceededError),
         (429, said("Your prepayment credits are depleted."), QuotaExceededError),

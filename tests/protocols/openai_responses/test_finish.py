@@ -243,6 +243,22 @@ USAGES: dict[str, tuple[Native, dict[str, Any]]] = {
         {"input_tokens": 5, "output_tokens": 2, "cost_in_usd_ticks": 25_000_000},
         {"cost_usd": 0.0025, "total_tokens": 7},
     ),
+    "under the names of Chat Completions": (
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "total_tokens": 15,
+            "prompt_tokens_details": {"cached_tokens": 4},
+            "completion_tokens_details": {"reasoning_tokens": 3},
+        },
+        {
+            "input_tokens": 10,
+            "output_tokens": 5,
+            "cache_read_tokens": 4,
+            "uncached_input_tokens": 6,
+            "reasoning_tokens": 3,
+        },
+    ),
     "contradiction": (
         {
             "input_tokens": 10,
@@ -337,6 +353,18 @@ ERRORS: dict[str, tuple[Native, type[errors.LLMError], str]] = {
         },
         errors.ServerError,
         "The model broke.",
+    ),
+    "failed, with OpenRouter's type beside the error": (
+        {
+            "type": "response.failed",
+            "response": {
+                **document([], "failed"),
+                "error": {"code": "server_error", "message": "No key."},
+                "error_type": "authentication",
+            },
+        },
+        errors.AuthenticationError,
+        "No key.",
     ),
     "failed without a response": (
         {"type": "response.failed", "error": {"type": "server_error", "message": "It broke."}},
@@ -454,6 +482,18 @@ def test_types_may_stand_in_the_frames_name_only() -> None:
     )
 
     assert response(streamed(frames)).text == "Hi."
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_response_may_come_without_an_event_around_it(named: bool) -> None:
+    """The frame's name is then the event's type, or else the response's status."""
+    frames = b""
+    for event in events_of([message("Hi.")]):
+        name = event["type"]
+        data = json.dumps(event.get("response", event)).encode()
+        frames += (f"event: {name}\n".encode() if named else b"") + b"data: " + data + b"\n\n"
+
+    assert streamed(frames) == streamed(events_of([message("Hi.")]))
 
 
 @pytest.mark.parametrize("kind", [None, [], {"a": 1}, 7])
