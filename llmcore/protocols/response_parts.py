@@ -15,6 +15,7 @@ from llmcore.schema.content import ContentPart, TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
+    NEUTRAL_REASONS,
     ErrorEvent,
     Finish,
     FinishReason,
@@ -125,10 +126,10 @@ def map_finish_reason(
 ) -> FinishReason:
     """Return why the model stopped, for an API that always states it.
 
-    *called* is True if the caller must run a tool, *format_called* if a call was the response of a
-    forced format, which is not a tool call. `stop` with a call to run is `tool_calls`.
+    *called* is True if the caller must run a tool (`stop` is then `tool_calls`), *format_called* if
+    a call was the response of a forced format. Servers that imitate an API may use OpenAI's words.
     """
-    reason = known.get(raw or "", "other")
+    reason = known.get(raw or "") or NEUTRAL_REASONS.get(raw or "", "other")
     if reason == "tool_calls" and format_called and not called:
         reason = "stop"
     elif reason == "stop" and called:
@@ -445,9 +446,7 @@ def read_cost(usage: Mapping[str, Any]) -> float | None:
     if _COSTS.isdisjoint(usage):
         return None
     cost = usage.get("cost")
-    if isinstance(cost, dict):
-        cost = cost.get("total_cost")
-    dollars = float_or_none(cost)
+    dollars = float_or_none(object_or_empty(cost).get("total_cost", cost))
     if dollars is not None:
         return dollars
     ticks = float_or_none(usage.get("cost_in_usd_ticks"))

@@ -19,7 +19,7 @@ a `start`, where the same model gives its response in parts.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, Union, get_args
 
 from attrs import field
 
@@ -71,6 +71,10 @@ EventType: TypeAlias = Literal[
 
 
 FinishReasonKind = Literal["stop", "length", "tool_calls", "content_filter", "error", "other"]
+NEUTRAL_REASONS: Final[Mapping[str, FinishReasonKind]] = {
+    kind: kind for kind in get_args(FinishReasonKind)
+}
+"""The neutral reasons, which are words of OpenAI's that other servers use, too."""
 
 
 @frozen(eq=False)

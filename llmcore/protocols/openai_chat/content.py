@@ -33,6 +33,7 @@ https://github.com/ren8k/aws-gpt-oss-samples (Bedrock).
 """
 
 import re
+from collections.abc import Collection
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -104,6 +105,22 @@ def is_copy(message: NativeObject, delta: NativeObject) -> bool:
     return bool(delta) and all(
         delta.get(name) == value for name, value in message.items() if value and name != "role"
     )
+
+
+_THINKING: Final = frozenset({*REASONING_FIELDS, *BLOCK_FIELDS})
+
+
+def new_in_message(message: NativeObject, known: Collection[str]) -> NativeObject:
+    """Return the fields of a whole *message* that are not *known* from deltas, but for its calls.
+
+    Thinking is under several names, of which servers have others in the whole message.
+    """
+    left_out = {"tool_calls", *known}
+    if message.get("tool_calls"):
+        left_out.add("function_call")
+    if not _THINKING.isdisjoint(known):
+        left_out |= _THINKING
+    return without(message, *left_out)
 
 
 def on_content(

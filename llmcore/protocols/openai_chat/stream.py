@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.openai_chat import calls, content, executed, finish
+from llmcore.protocols.openai_chat.content import new_in_message
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     API_NAME,
@@ -203,9 +204,7 @@ def _on_message(
     `delta`), its words are the last ones; what the deltas have not brought is new.
     """
     repeated = state.fields
-    of_calls = {"tool_calls", "function_call"} if message.get("tool_calls") else {"tool_calls"}
-    new = {n: v for n, v in message.items() if n not in repeated and n not in of_calls}
-    state = _on_delta(state, new, choice, events)
+    state = _on_delta(state, new_in_message(message, repeated.keys()), choice, events)
     text = message.get("content") if "content" in repeated and state.texts == 1 else None
     if isinstance(text, str) and state.mode == "text" and not state.context.think_tag:
         state = replace(state, text=text, fast_field="")

@@ -235,6 +235,32 @@ def test_a_whole_message_in_a_stream_is_read_once(chunks: list[Any], done: bool)
     assert answer.diagnostics == ()
 
 
+@pytest.mark.parametrize(
+    ("streamed_as", "whole_as"),
+    [
+        ({"reasoning": "Hm."}, {"reasoning_content": "Hm.", "reasoning": "Hm."}),
+        (
+            {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "Hm."}]},
+            {
+                "reasoning_content": "Hm.",
+                "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "Hm."}],
+            },
+        ),
+        ({"reasoning_content": "Hm."}, {"thinking": "Hm."}),
+    ],
+)
+def test_thinking_that_a_whole_message_has_under_another_name_is_read_once(
+    streamed_as: dict[str, Any], whole_as: dict[str, Any]
+) -> None:
+    """The whole message after deltas repeats their thinking, in all the fields that it has."""
+    deltas = [chunk(streamed_as), chunk({"content": "Hello"})]
+    message = {"role": "assistant", "content": "Hello", **whole_as}
+
+    answer = response(streamed([*deltas, _with_message(message)]))
+
+    assert (answer.reasoning, answer.text) == ("Hm.", "Hello")
+
+
 def test_two_whole_calls_of_one_id_stay_two() -> None:
     """Ids do recur; each call of a message is one."""
     message = {"tool_calls": [_CALL, {**_CALL, "function": {"name": "two", "arguments": "{}"}}]}
