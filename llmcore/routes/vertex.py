@@ -31,6 +31,7 @@ from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.protocols.protocol import Built, Protocol, with_bodies
 from llmcore.protocols.unary import VERTEX_MODELS
+from llmcore.routes import xai
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.chat_providers import Mistral
@@ -40,7 +41,6 @@ from llmcore.routes.google import generate_path
 from llmcore.routes.openai_compatible import GOOGLE
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, beside
-from llmcore.routes.xai import grok_responses
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import without
@@ -54,6 +54,11 @@ CLAUDE_VERSION: Final = "vertex-2023-10-16"
 
 _MULTI_REGIONS: Final = frozenset({"us", "eu"})
 _CHAT: Final = openai_chat.make(evolve(COMPATIBLE, signed_calls=GOOGLE.signed_calls))
+_GROK: Final = openai_chat.make(
+    # "Grok reasoning models don't support reasoning_effort", where xAI's own API refuses it, too:
+    # .../vertex-ai/generative-ai/docs/partner-models/grok/capabilities/reasoning
+    evolve(xai.DIALECT, max_tokens_field="max_tokens", service_tiers=())
+)
 _RESOURCES: Final = frozenset({"endpoints", "models", "projects", "publishers", "tunedModels"})
 """The first segments of the resource names of Gemini models."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
@@ -147,7 +152,9 @@ class Vertex(ConfigurableProvider):
         It serves open models (`meta/llama-...-maas`), Grok (`xai/grok-4.3`, at `global`) and
         Gemini (`google/gemini-3.6-flash`).
         """
-        return self.chat_route.model(model_id)
+        is_grok = model_id.startswith("xai/")
+        route = self.chat_route.with_(protocol=_GROK) if is_grok else self.chat_route
+        return route.model(model_id)
 
     def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the partner's model *model_id*, with its publisher, reached over Responses.
@@ -161,7 +168,7 @@ class Vertex(ConfigurableProvider):
             raise ConfigurationError(f"write model {model_id!r} with its publisher: 'openai/...'")
         target, protocol = f"/publishers/{quote(publisher, safe='')}/v1/responses", _RESPONSES
         if publisher == "xai":
-            target, protocol = "/endpoints/openapi/responses", _uncounted(grok_responses(name))
+            target, protocol = "/endpoints/openapi/responses", _uncounted(xai.grok_responses(name))
         return beside(self.chat_route, target, "vertex-responses", protocol).model(model_id)
 
     def model(self, model_id: str) -> Model:

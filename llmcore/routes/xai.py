@@ -22,16 +22,17 @@ from llmcore.schema.json import NativeObject
 from llmcore.schema.model import Model
 
 _ALWAYS_THE_SAME = (
-    r"grok-[23](-(?!mini).*)?|grok-4(-0709|-latest|-fast.*|-1.*)?"
-    r"|grok-4\.20-(?!multi).*|grok-code.*|grok-build.*"
+    r"(xai/)?(grok-[23](-(?!mini).*)?|grok-4(-0709|-latest|-fast.*|[-.]1.*)?"
+    r"|grok-4\.20-(?!multi).*|grok-code.*|grok-build.*)"
 )
-"""Models without levels of reasoning: "does not support parameter reasoningEffort"."""
+"""Models without levels of reasoning: "does not support parameter reasoningEffort". Clouds put the
+publisher before their names, and a point into the version."""
 
 _EFFORTS: Final[Efforts] = (
-    (r"grok-3-mini.*", ("low", "high")),
-    (r"grok-4\.3.*", ("none", "low", "medium", "high")),
-    (r"grok-4\.5.*", ("low", "medium", "high")),
-    (r"grok-4\.(6|20-multi).*", ("low", "medium", "high", "xhigh")),
+    (r"(xai/)?grok-3-mini.*", ("low", "high")),
+    (r"(xai/)?grok-4\.3.*", ("none", "low", "medium", "high")),
+    (r"(xai/)?grok-4\.5.*", ("low", "medium", "high")),
+    (r"(xai/)?grok-4\.(6|20-multi).*", ("low", "medium", "high", "xhigh")),
 )
 """See the page of reasoning, and for the older ones
 https://github.com/enricoros/big-AGI/issues/1104."""
@@ -45,7 +46,7 @@ DIALECT = evolve(
     | {"top_k", "presence_penalty", "frequency_penalty"},
     # https://docs.x.ai/developers/advanced-api-usage/priority-processing
     service_tiers=(("default", "default"), ("priority", "priority")),
-    no_stop=r"(?!grok-4\.20.*-non-reasoning).*",  # "cannot be used with reasoning models"
+    no_stop=r"(?!(xai/)?grok-4\.20.*-non-reasoning).*",  # "cannot be used with reasoning models"
     reasoning_by_model=((_ALWAYS_THE_SAME, "none"),),
     efforts=_EFFORTS,
 )

@@ -158,6 +158,30 @@ def test_responses_need_a_publisher() -> None:
         VERTEX.responses("gpt-6-luna")
 
 
+@pytest.mark.parametrize(
+    ("model", "settings", "sent"),
+    [
+        ("xai/grok-4.1-fast-reasoning", {"reasoning_effort": "high"}, {}),
+        ("xai/grok-4.20-reasoning", {"reasoning_effort": "high"}, {}),
+        ("xai/grok-4.3", {"reasoning_effort": "max"}, {"reasoning_effort": "high"}),
+        ("xai/grok-4.3", {"stop": "x"}, {}),
+        ("xai/grok-4.20-non-reasoning", {"stop": "x"}, {"stop": ["x"]}),
+        ("xai/grok-4.3", {"presence_penalty": 0.5}, {}),
+        ("deepseek-ai/deepseek-v3.1-maas", {"stop": "x"}, {"stop": ["x"]}),
+    ],
+)
+def test_grok_gets_the_settings_that_its_own_api_takes(
+    model: str, settings: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    """The rules of its models are the same at Google; what is left out is reported."""
+    ready = prepare(request(model=VERTEX.model(model), prompt="Hi", max_tokens=9, **settings))
+    names = ("reasoning_effort", "stop", "presence_penalty")
+
+    assert {name: ready.body[name] for name in names if name in ready.body} == sent
+    assert ready.body["max_tokens"] == 9
+    assert bool(ready.diagnostics) is (sent == {} or "max" in settings.values())
+
+
 @pytest.mark.parametrize("model", ["grok-4-1-fast", "grok-4.20-reasoning"])
 def test_the_degree_of_thinking_is_not_sent_to_a_grok_that_has_none(model: str) -> None:
     asked = request(
