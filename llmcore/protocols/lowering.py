@@ -233,7 +233,10 @@ OPENAI_FIXED_SAMPLING: Final = FixedSampling(
 # -- efforts of reasoning
 
 Efforts: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Models (patterns; the first that fits counts), and the efforts that they accept, least first."""
+"""Models (patterns; the first that fits counts), and the efforts that they accept, least first.
+
+Those without any do not reason, and refuse all that is about it.
+"""
 
 OPENAI_ALWAYS_THINKS: Final = r"gpt-6(\.\d+)?-astra.*|gpt-6\.[1-9]\d*-sol.*"
 """OpenAI's models (a pattern) whose reasoning cannot be turned off, so that Chat Completions takes
@@ -246,9 +249,19 @@ https://developers.openai.com/api/docs/guides/deployment-checklist (tools).
 """
 
 OPENAI_EFFORTS: Final[Efforts] = (
-    # https://developers.openai.com/api/docs/guides/reasoning and .../guides/latest-model;
+    # https://developers.openai.com/api/docs/guides/reasoning, .../guides/latest-model and, of each
+    # model, .../api/docs/models;
     # errors of the API: "Unsupported value: 'minimal' is not supported with the 'gpt-5.6-sol'
-    # model. Supported values are: 'none', 'low', 'medium', 'high', 'xhigh', and 'max'."
+    # model. Supported values are: 'none', 'low', 'medium', 'high', 'xhigh', and 'max'.",
+    # "Unsupported parameter: 'reasoning.effort' is not supported with this model" (GPT-4);
+    # chat, pro, codex: https://github.com/anomalyco/models.dev/pull/2351,
+    # https://github.com/openai/codex/issues/6647, https://github.com/haoxiang-xu/PuPu/issues/263
+    (r"(ft:)?(gpt-[34]|chatgpt-|gpt-5-chat).*", ()),
+    (r"gpt-5\.\d-chat.*", ("medium",)),
+    (r"gpt-5-pro.*", ("high",)),
+    (r"gpt-5\.[24]-pro.*", ("medium", "high", "xhigh")),
+    (r"gpt-5(\.1)?-codex(?!-max).*", ("low", "medium", "high")),
+    (r"gpt-5\.(1-codex-max|[23]-codex).*", ("low", "medium", "high", "xhigh")),
     (r"o\d(-(?!preview|.*deep-research).*)?", ("low", "medium", "high")),
     (r"gpt-5(-(mini|nano))?(-\d.*)?", ("minimal", "low", "medium", "high")),
     (r"gpt-5\.1(-\d.*)?", ("none", "low", "medium", "high")),
@@ -297,10 +310,14 @@ def with_accepted_effort(
     *name* is what *efforts* call the model, where its id is another.
     """
     reasoning, model = request.reasoning, name or request.model_id
-    if reasoning is None or reasoning.effort is None:
+    if reasoning is None:
         return request
-    levels = next((levels for models, levels in efforts if matches_model(models, model)), ())
-    if not levels:
+    levels = next((levels for models, levels in efforts if matches_model(models, model)), None)
+    if levels == ():
+        if reasoning.effort != "none":
+            diagnostics.at("reasoning").unsupported(f"{model} does not reason")
+        return changed(request, reasoning=None)
+    if levels is None or reasoning.effort is None:
         return request
     effort = accepted_effort(reasoning.effort, levels, diagnostics, model=model)
     if effort == reasoning.effort:

@@ -20,7 +20,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
-from llmcore.schema.options import GenerationOptions
+from llmcore.schema.options import GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest, request
 from tests.support.every_protocol import EVERY_COLUMN
 from tests.support.wire.matrix import Column
@@ -85,7 +85,15 @@ def test_nearest_effort_is_the_highest_below_or_the_lowest_that_reasons(
         ("gpt-6.2-astra-law", "none", "low", "reasoning-not-off"),
         ("gpt-6.1-terra", "none", "none", None),
         ("gpt-6-luna", "none", "none", None),
-        ("gpt-5.2-pro", "minimal", "minimal", None),
+        ("gpt-5.2-pro", "minimal", "medium", "reasoning-effort-changed"),
+        ("gpt-5.4-pro-2026-03-05", "xhigh", "xhigh", None),
+        ("gpt-5-pro", "medium", "high", "reasoning-effort-changed"),
+        ("gpt-5-codex", "minimal", "low", "reasoning-effort-changed"),
+        ("gpt-5.1-codex", "none", "low", "reasoning-not-off"),
+        ("gpt-5.1-codex-mini", "xhigh", "high", "reasoning-effort-changed"),
+        ("gpt-5.1-codex-max", "xhigh", "xhigh", None),
+        ("gpt-5.3-codex", "minimal", "low", "reasoning-effort-changed"),
+        ("gpt-5.2-chat-latest", "high", "medium", "reasoning-effort-changed"),
         ("gpt-9", "minimal", "low", "reasoning-effort-changed"),
         ("gpt-9", "none", "none", None),
         ("house-model", "minimal", "minimal", None),
@@ -108,6 +116,29 @@ def test_openai_models_get_an_effort_that_they_accept(
         found = [one.code for one in built.diagnostics if one.path == "reasoning.effort"]
         assert found == ([code] if code else [])
         assert ("temperature" in built.body) is (sent == "none" or model == "house-model")
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-4o", "gpt-4.1-mini", "ft:gpt-4o:me::1", "gpt-5-chat-latest"]
+)
+@pytest.mark.parametrize(
+    ("settings", "reported"),
+    [
+        (ReasoningOptions(effort="high"), True),
+        (ReasoningOptions(summary="auto"), True),
+        (ReasoningOptions(effort="none"), False),
+    ],
+)
+def test_openai_models_that_do_not_reason_are_asked_for_none(
+    model: str, settings: ReasoningOptions, reported: bool
+) -> None:
+    """They refuse the parameter; what was asked for is reported, unless it was not to reason."""
+    asked = request(model=Model(model, "openai"), prompt="q", reasoning=settings)
+
+    for protocol in (openai_responses.protocol, openai_chat.make(openai_chat.OPENAI)):
+        built = protocol.body.build(asked, False).unwrap()
+        assert built.body.keys().isdisjoint(("reasoning", "reasoning_effort"))
+        assert [note.path for note in built.diagnostics] == (["reasoning"] if reported else [])
 
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6.2-sol", "gpt-7"])

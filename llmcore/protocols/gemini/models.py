@@ -139,7 +139,10 @@ def _thinking(name: str, version: tuple[int, int]) -> Thinking:
         return "none"
     if version >= (3, 0):
         return "level"
-    return "budget" if version >= (2, 5) else "none"
+    # "Thinking is not enabled for models/gemini-2.5-flash-image-preview", also with a budget of 0:
+    # https://github.com/CherryHQ/cherry-studio/issues/9614
+    has_budget = version >= (2, 5) and not re.search(r"-(image|tts)\b", name)
+    return "budget" if has_budget else "none"
 
 
 def _levels(name: str, version: tuple[int, int]) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ def asking(reasoning: ReasoningOptions | None) -> LLMRequest:
         ("gemini-2.5-pro", {"effort": "max"}, {"thinkingBudget": 32768}, 0),
         ("gemini-2.5-pro-preview-05-06", {"effort": "high"}, {"thinkingBudget": 24576}, 0),
         ("gemini-2.0-flash", {"effort": "high"}, {}, 1),
+        ("gemini-2.5-flash-image", {"effort": "high"}, {}, 1),
+        ("gemini-2.5-flash-preview-tts", {"budget_tokens": 5}, {}, 1),
         ("gemini-1.5-pro-002", {"budget_tokens": 5}, {}, 1),
         ("gemma-3-27b-it", {"effort": "high"}, {}, 1),
         ("gemini-3-flash", {"summary": "auto"}, {"includeThoughts": True}, 0),

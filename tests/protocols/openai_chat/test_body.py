@@ -27,7 +27,7 @@ def _asked(model: str = "gpt-4.1", **fields: Any) -> LLMRequest:
 def everything() -> LLMRequest:
     """Return a request that says all that Chat can say."""
     return request(
-        model=Model("gpt-4.1", "openai"),
+        model=Model("house-model", "openai"),
         system=["Be brief.", "Be kind."],
         messages=[
             Message.developer("Rules."),

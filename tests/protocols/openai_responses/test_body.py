@@ -44,7 +44,7 @@ def everything() -> LLMRequest:
     """Return a request that says all that Responses can say."""
     answer = said(reasoning("Hm."), message("Let me see.", phase="commentary"), function_call())
     return request(
-        model=Model("gpt-4.1", "openai"),
+        model=Model("house-model", "openai"),
         system=["Be brief.", "Be kind."],
         messages=[
             Message.developer("Rules."),
