@@ -185,6 +185,9 @@ class Groq(ChatProvider):
                 (r"openai/gpt-oss-.*", ("low", "medium", "high")),
                 (r"qwen/qwen3\.8-.*", ("none", "low", "medium", "high")),
                 (r"qwen/.*", ("none", "default")),
+                # "`reasoning_effort` is not supported with this model":
+                # https://github.com/iamsrikanthnani/pluely/issues/242
+                (r"(meta-llama/)?llama-.*|moonshotai/kimi-k2-instruct.*|allam-.*", ()),
             ),
             reasoning_field="reasoning",
             reasoning_replay="accepted",
@@ -240,6 +243,8 @@ class Mistral(ChatProvider):
                 (r"mistral-large-4.*", ("low", "medium", "high")),
                 (r"zai-glm-(5(-3.*)?|latest)", ("low", "high", "max")),
                 (r"mistral-(small|medium|vibe).*|magistral.*|(zai-)?glm-5-2", ("none", "high")),
+                # 422: https://github.com/NousResearch/hermes-agent/issues/11243
+                (r"(code|dev|mini)stral.*|(open|pixtral)-.*|mistral-(nemo|large-2[45]).*", ()),
             ),
             prefill_field="prefix",  # without it, an assistant message must not be the last one
             tool_result_images=True,
