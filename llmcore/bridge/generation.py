@@ -27,6 +27,7 @@ from llmcore.bridge.savings import (
     with_prompt_cache_marks,
 )
 from llmcore.bridge.service import Service, new_id
+from llmcore.bridge.state.call_states import CallLookup
 from llmcore.bridge.translated_run import Keep, ResponsePlan, TranslatedRun
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much, note_small
@@ -79,6 +80,8 @@ class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
     info: ResponseIdentity
     """The facts of the response that headers and logs name."""
     limits: CallLimits = CallLimits()
+    calls: CallLookup | None = None
+    """The state of calls that was kept for the caller, where the request may need it."""
 
     @property
     def model(self) -> Model:
@@ -133,7 +136,7 @@ class Generation(Generic[Read]):
         call = self.with_cache_marks(call, chosen)
         if route := self.relay_route(call, chosen):
             return self.relayed(call, chosen, route)
-        chosen = self.with_kept_state(chosen, call.caller.owner)
+        chosen = self.with_kept_state(chosen, call)
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
         return self.translated(call, chosen, read)
@@ -141,20 +144,25 @@ class Generation(Generic[Read]):
     def translated(self, call: OperationRequest, chosen: ChosenModel, read: Read) -> ResponseRun:
         """Return the response to a request that was read for its upstream."""
         writer = self.front.writer(chosen.info, read, chosen.upstream)
-        keep = self.keeping_calls(writer, call.caller.owner)
+        keep = self.keeping_calls(writer, call)
         cached = self.cached(call, chosen, read.request)
         return self.run(call, chosen, read, writer, keep=keep, cached=cached)
 
-    def with_kept_state(self, chosen: ChosenModel, owner: str) -> ChosenModel:
-        """Return *chosen* with the state of calls that was kept for *owner*."""
-        kept_state = partial(self._service.call_states.get, owner)
-        return replace(chosen, upstream=changed(chosen.upstream, kept_state=kept_state))
+    def with_kept_state(self, chosen: ChosenModel, call: OperationRequest) -> ChosenModel:
+        """Return *chosen* with the state of calls that was kept for the caller of *call*."""
+        calls = self._service.call_states.of(call.caller.owner, stored=_stores_calls(call))
+        upstream = changed(chosen.upstream, kept_state=calls)
+        return replace(chosen, upstream=upstream, calls=calls)
 
-    def keeping_calls(self, writer: FrontWriter, owner: str) -> Keep:
-        """Return a function that stores the state of the calls that *writer* writes for *owner*."""
+    def keeping_calls(self, writer: FrontWriter, call: OperationRequest) -> Keep:
+        """Return a function that keeps the state of the calls that *writer* writes for *call*.
+
+        Of a request with `store: false`, it is in memory alone.
+        """
+        stored, keep_states = _stores_calls(call), self._service.call_states.keep
 
         async def keep() -> None:
-            self._service.call_states.put(owner, writer.sealed_calls)
+            await keep_states(call.caller.owner, writer.sealed_calls, stored=stored)
 
         return keep
 
@@ -275,11 +283,13 @@ class Generation(Generic[Read]):
 
         Others are not large for their upstream either, whose requests hold about as much.
         """
-        upstream = chosen.upstream
+        upstream, calls = chosen.upstream, chosen.calls
         if self._service.call_states.are_none:  # calls need not be looked up
             upstream = changed(upstream, kept_state=None)
         step = partial(reading or self.front.read, request, upstream)
         read = (await self._service.run_in_thread_if(step, large=large)).unwrap()
+        while calls is not None and await calls.fetch():  # another process has kept their state
+            read = (await self._service.run_in_thread_if(step, large=large)).unwrap()
         if not large:
             note_small(read.request)
         if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
@@ -403,6 +413,11 @@ def _renamed(front: Front[Any], chosen: ChosenModel) -> Renamed | None:
 def _can_pause(model: Model) -> bool:
     """Return whether tools of the upstream's own can pause a turn."""
     return isinstance(model.route, Route) and model.route.protocol.paused is not None
+
+
+def _stores_calls(call: OperationRequest) -> bool:
+    """Return whether the state of calls may be stored elsewhere than in memory."""
+    return call.body.get("store") is not False
 
 
 def _ends_with_response(request: LLMRequest) -> bool:

@@ -133,7 +133,10 @@ class Service:
             shared=self._shared_limits if settings.shares_state else None,
         )
         self._shared_health = SharedHealth(self.upstream_health, store)
-        self.call_states = CallStates()
+        self.call_states = CallStates(
+            None if settings.state.backend == "memory" else store,
+            failed=self.metrics.state_errors.inc,
+        )
         self._own_tools = registered_tools
         self._retired: list[Upstreams] = []
         """Earlier upstreams that no response uses any more, to be closed."""

@@ -207,6 +207,7 @@ class FrontWriter:
     def sealed_calls(self) -> Mapping[str, str]:
         """The sealed state of the response by a key of each call, for a server to keep.
 
+        It is empty if the calls and texts that the client sends back are all of the response.
         `Upstream.kept_state` looks it up where a client sends calls back without the state, or
         with a part of it.
         """

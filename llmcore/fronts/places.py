@@ -77,9 +77,10 @@ def with_place(
     """
     seen = (part.as_read_by_client for part in shown)
     first = next((part for part in seen if isinstance(part, ToolCallPart)), None)
-    if not states or first is None:
+    state = next(iter(states.values()), "")
+    if not state or first is None:
         return states
-    return {**states, Places().after(before) + _key_without_id(first): next(iter(states.values()))}
+    return {**states, Places().after(before) + _key_without_id(first): state}
 
 
 def kept_at(kept_state: KeptState, places: Places, before: Sequence[Message]) -> KeptState:

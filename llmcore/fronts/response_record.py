@@ -104,10 +104,11 @@ class ResponseRecord:
     def sealed_calls(self) -> Mapping[str, str]:
         """Return the state of the whole response by the `call_key` of each call, for a server.
 
-        Empty if the calls and texts that the client sends back are all of the response.
+        It is empty if the calls and texts that the client sends back are all of the response.
         """
-        if not any(map(needs_state, self.shown)):
-            return {}
         seen = (shown.as_read_by_client for shown in self.shown)
         calls = [call_key(part) for part in seen if isinstance(part, ToolCallPart)]
-        return dict.fromkeys(calls, self.sealed_from(0, texts=True)) if calls else {}
+        if not calls:
+            return {}
+        needed = any(map(needs_state, self.shown))
+        return dict.fromkeys(calls, self.sealed_from(0, texts=True) if needed else "")

@@ -38,7 +38,7 @@ class ChatCompletions(Generation[ReadChatRequest]):
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             choice = changed(read, request=_reseeded(read.request, index)) if index else read
             writer = ChatWriter(chosen.info, read, chosen.upstream)
-            keep = self.keeping_calls(writer, call.caller.owner)
+            keep = self.keeping_calls(writer, call)
             return self.run(call, chosen, choice, writer, keep=keep, encoding=encoding)
 
         return ChoicesRun(read.choices, self.encoding(call.request), run)

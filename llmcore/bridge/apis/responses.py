@@ -96,7 +96,7 @@ class Responses(Generation[ReadResponsesRequest]):
             route = self.relay_route(call, chosen)
             if route is not None and not _refers_to_stored(call.body):
                 return self.relayed(call, chosen, route)
-        chosen = self.with_kept_state(chosen, call.caller.owner)
+        chosen = self.with_kept_state(chosen, call)
         return self._run(call, chosen, await self._read_checked(call, chosen))
 
     # -- requests over a WebSocket, whose connection remembers conversations
@@ -106,7 +106,7 @@ class Responses(Generation[ReadResponsesRequest]):
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
             call = self.with_cache_marks(call, chosen)
-            chosen = self.with_kept_state(chosen, call.caller.owner)
+            chosen = self.with_kept_state(chosen, call)
             read, writer = await self._read_turn(call, chosen, memory)
             return self.run(
                 call,
@@ -165,7 +165,7 @@ class Responses(Generation[ReadResponsesRequest]):
     ) -> Keep:
         """Return a function that stores the response by *put*, or the state of its calls alone."""
         owner = call.caller.owner
-        keep_calls = self.keeping_calls(writer, owner)
+        keep_calls = self.keeping_calls(writer, call)
         if not read.store:
             return keep_calls
         large = is_large(read.request)
@@ -197,7 +197,7 @@ class Responses(Generation[ReadResponsesRequest]):
         ending = _BackgroundEnding(owner)
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
-            call, chosen = self.with_cache_marks(call, chosen), self.with_kept_state(chosen, owner)
+            call, chosen = self.with_cache_marks(call, chosen), self.with_kept_state(chosen, call)
             read = await self._read_checked(call, chosen)
             writer = ending.begin(chosen.info, read, chosen.upstream)
             return self.run(

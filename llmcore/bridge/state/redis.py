@@ -108,7 +108,7 @@ class RedisResponseStore(ResponseStore):
     """A store in Redis."""
 
     def __init__(self, url: str, *, ttl_s: float, setting: str = "OPENBRIDGE_REDIS_URL") -> None:
-        self._ttl_ms = math.ceil(ttl_s * 1000)
+        self._ttl_s = ttl_s
         self._connections = RedisConnections(url, stored="the response store", setting=setting)
 
     def _transact(self, step: Callable[[Any], _T]) -> _T:
@@ -117,11 +117,14 @@ class RedisResponseStore(ResponseStore):
     def _check(self) -> None:
         self._connections.check()
 
-    def _put(self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes]) -> None:
+    def _put(
+        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], most_s: float
+    ) -> None:
+        ttl_ms = _ms(min(self._ttl_s, most_s))
         with db.pipeline(transaction=True) as transaction:
-            transaction.set(_response(record.id), data, px=self._ttl_ms)
+            transaction.set(_response(record.id), data, px=ttl_ms)
             for name, item in items.items():
-                transaction.set(_item(name), item, px=self._ttl_ms)
+                transaction.set(_item(name), item, px=ttl_ms)
             transaction.execute()
 
     def _get(self, db: Any, response_id: str) -> bytes | None:

@@ -145,13 +145,19 @@ class SqliteResponseStore(ResponseStore):
             raise StateUnavailableError(f"the disk of the response store {path} is full")
 
     def _put(
-        self, db: sqlite3.Connection, record: Record, data: bytes, items: Mapping[str, bytes]
+        self,
+        db: sqlite3.Connection,
+        record: Record,
+        data: bytes,
+        items: Mapping[str, bytes],
+        most_s: float,
     ) -> None:
         size = len(data) + sum(map(len, items.values()))
         now = self._clock()
         db.execute("begin immediate")
         _remove(db, record.id)
-        db.execute(_PUT, (record.id, data, now + self._ttl_s, size, record.owner))
+        expires = now + min(self._ttl_s, most_s)
+        db.execute(_PUT, (record.id, data, expires, size, record.owner))
         rows = [(name, record.id, item) for name, item in items.items()]
         db.executemany("insert or replace into items values (?, ?, ?)", rows)
         _make_room(db, self._bounds, record.id, now)

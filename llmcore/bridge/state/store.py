@@ -8,6 +8,7 @@ memory use them to agree, for example, on which of them makes a background respo
 ended.
 """
 
+import math
 import secrets
 import zlib
 from abc import ABC, abstractmethod
@@ -77,13 +78,16 @@ class ResponseStore(ABC):
         """Raise StateUnavailableError if a record could not be written now."""
         await self._in_thread(self._check)
 
-    async def put(self, record: Record) -> None:
-        """Write *record* and its items: all of them or nothing."""
-        await self._in_thread(partial(self._put_packed, record))
+    async def put(self, record: Record, *, most_s: float = math.inf) -> None:
+        """Write *record* and its items: all of them or nothing.
 
-    def _put_packed(self, record: Record) -> None:
+        They are kept for the time to live of the store, and for *most_s* seconds at most.
+        """
+        await self._in_thread(partial(self._put_packed, record, most_s))
+
+    def _put_packed(self, record: Record, most_s: float) -> None:
         data, items = packed(record), packed_items(record)  # before others wait: it takes a while
-        self._transact(lambda db: self._put(db, record, data, items))
+        self._transact(lambda db: self._put(db, record, data, items, most_s))
 
     async def get(self, response_id: str) -> Record | None:
         """Return the record; None if it does not exist or has expired."""
@@ -151,8 +155,10 @@ class ResponseStore(ABC):
     def _check(self) -> None: ...
 
     @abstractmethod
-    def _put(self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes]) -> None:
-        """Write the *data* of *record*, and its *items*."""
+    def _put(
+        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], most_s: float
+    ) -> None:
+        """Write the *data* of *record*, and its *items*, for *most_s* seconds at most."""
 
     @abstractmethod
     def _get(self, db: Any, response_id: str) -> bytes | None: ...

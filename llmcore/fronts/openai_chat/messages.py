@@ -397,7 +397,7 @@ def _sealed(message: Message, kept_state: KeptState) -> str | None:
     if not _is_bare(message):
         return None
     kept = (kept_state(call_key(call)) for call in message.tool_calls)
-    return next((text for text in kept if text is not None), None)
+    return next(filter(None, kept), None)
 
 
 def _end_of_response(messages: Sequence[Message], seals: Sequence[str | None], start: int) -> int:

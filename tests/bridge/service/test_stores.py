@@ -159,6 +159,18 @@ async def test_what_is_old_is_forgotten(settings: GatewaySettings) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_record_may_end_before_the_others(settings: GatewaySettings) -> None:
+    """Not after them: the store's own time to live is the most."""
+    async with opened(settings) as store:
+        await store.put(RECORD, most_s=0.05)
+        await store.put(evolve(RECORD, id="resp_long", items={}), most_s=1e12)
+        await anyio.sleep(0.2)
+
+        assert await store.items(["msg_1"], "me") == {}
+        assert await store.get("resp_long") is not None
+
+
+@pytest.mark.anyio
 async def test_concurrent_writers_lose_no_record(settings: GatewaySettings) -> None:
     """Concurrent writers lose nothing."""
     async with opened(settings) as store:
