@@ -22,13 +22,12 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.carrier import is_signature
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
-from llmcore.fronts.opaque_state import EchoReader
+from llmcore.fronts.opaque_state import EchoReader, KeptState, call_key
 from llmcore.fronts.places import Places, kept_at
 from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.tools import synthetic_call_id
-from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject, without
@@ -53,13 +52,28 @@ def read_turn(
     Each call has an id. FrontError for a part that cannot be understood.
     """
     sealed = any(seal_in(part.get("thoughtSignature")) is not None for part, _ in turn)
-    if not sealed and upstream.protocol_id == PROTOCOL_ID:
+    kept = None
+    if upstream.kept_state is not None and not sealed:
+        kept = kept_at(upstream.kept_state, places, before)
+        kept = kept if _is_kept(turn, kept) else None
+    if not sealed and kept is None and upstream.protocol_id == PROTOCOL_ID:
         messages = _native_turn(turn, upstream, before)
     else:
-        if upstream.kept_state is not None:
-            upstream = changed(upstream, kept_state=kept_at(upstream.kept_state, places, before))
-        messages = _TurnReader(upstream, sealed=sealed, diagnostics=diagnostics).read(turn)
+        reader = _TurnReader(upstream, sealed=sealed, kept_state=kept, diagnostics=diagnostics)
+        messages = reader.read(turn)
     return [_with_ids(message, len(before) + index) for index, message in enumerate(messages)]
+
+
+def _is_kept(turn: Sequence[PlacedPart], kept_state: KeptState) -> bool:
+    """Return whether a server kept the state of a response that came back without its own."""
+    if any(is_signature(part.get("thoughtSignature")) for part, _ in turn):
+        return False
+    calls = (
+        _call(camel_keys(part["functionCall"]), path)
+        for part, path in turn
+        if "functionCall" in part
+    )
+    return any(kept_state(call_key(call)) for call in calls)
 
 
 def _with_ids(message: Message, turn: int) -> Message:
@@ -155,14 +169,20 @@ def _native_part(part: NativeObject, path: str) -> NativeObject:
 
 
 class _TurnReader:
-    """Reads the parts of one turn: a sealed state describes those before it."""
+    """Reads the parts of one turn: a sealed state describes those before it, a kept one all."""
 
-    def __init__(self, upstream: Upstream, *, sealed: bool, diagnostics: Diagnostics) -> None:
-        self._native = upstream.protocol_id == PROTOCOL_ID
-        self._sealed = sealed
+    def __init__(
+        self,
+        upstream: Upstream,
+        *,
+        sealed: bool,
+        kept_state: KeptState | None,
+        diagnostics: Diagnostics,
+    ) -> None:
+        self._sealed = sealed or kept_state is not None
         self._diagnostics = diagnostics
         self._echo_reader = EchoReader(upstream.sealer, diagnostics)
-        self._kept_state = upstream.kept_state
+        self._kept_state = kept_state
         self._group: list[ContentPart] = []
         self._foreign = ""
         """The path of the first signature that only Gemini can read."""
@@ -182,7 +202,7 @@ class _TurnReader:
         if self._foreign:
             why = "only the model that made it can read it, and the upstream is another"
             self._diagnostics.at(self._foreign).dropped("opaque-data-dropped", why)
-        if self._kept_state is not None and not self._sealed:
+        if self._kept_state is not None:
             self._echo_reader.add_state_of_calls(self._kept_state, turn[0][1])
         return [
             Message("assistant", tuple(parts), origin=origin)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions API, as a server speaks it: `front`.
 
 - the request: `content`, `messages`, `tools`; all of it in `request`, what other APIs' clients
-  send in `foreign_forms`
+  send in `foreign_forms`, and what a server kept of it in `kept_state`
 - the response: `chunks` (the frame), `calls`, `output` (its content), `response` (its begin and
   end)
 - `carrier`: thinking, and state that clients cannot see, on its way out and back; a server keeps

@@ -13,7 +13,7 @@ https://openrouter.ai/docs/use-cases/reasoning-tokens,
 https://docs.litellm.ai/docs/reasoning_content.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from attrs import evolve
@@ -21,7 +21,6 @@ from attrs import evolve
 from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.opaque_state import KeptState, call_key
 from llmcore.fronts.openai_chat.carrier import StateReader, is_sealed, seals_in, thought_signature
 from llmcore.fronts.openai_chat.content import (
     read_annotations,
@@ -81,6 +80,8 @@ class ReadMessages:
 
     system: tuple[TextPart, ...]
     messages: tuple[Message, ...]
+    unnamed: Collection[str] = frozenset()
+    """The ids that were made for calls in the form before tools, which has none."""
 
 
 class MessageReader:
@@ -97,6 +98,7 @@ class MessageReader:
         self._answered = reading.AnsweredCalls()
         self._last_function: dict[str, str] = {}
         """Ids of calls in the form before tools, by their functions' names."""
+        self._unnamed: set[str] = set()
 
     def read(self, value: object) -> ReadMessages:
         """Return the messages. Raises FrontError for invalid content."""
@@ -113,8 +115,8 @@ class MessageReader:
             return ReadMessages((), (first,))  # instructions alone are what to answer
         texts = tuple(part for part in first.content if isinstance(part, TextPart))
         if first.role == "system" and first.name is None and texts == first.content:
-            return ReadMessages(texts, rest)
-        return ReadMessages((), (first, *rest))
+            return ReadMessages(texts, rest, self._unnamed)
+        return ReadMessages((), (first, *rest), self._unnamed)
 
     def _read(self, value: object, path: str, index: int) -> Message:
         if not isinstance(value, dict):
@@ -168,17 +170,29 @@ class MessageReader:
         if is_plain and not calls:
             return reading.message_of("assistant", content)
         shown = (*content, *calls)
-        for call in calls:
-            self._calls[call.id] = call
-            self._answered.add_call(call.id)
         if seals := seals_in(native):
-            state = self._states.restored(seals, shown, self._diagnostics.at(path))
+            unnamed = calls[0].id if calls and calls[0].id in self._unnamed else None
+            sent = shown if unnamed is None else tuple(with_id("", part) for part in shown)
+            state = self._states.restored(seals, sent, self._diagnostics.at(path))
             if state is not None:
-                return Message.assistant(state[1], origin=state[0])
+                message = Message.assistant(state[1], origin=state[0])
+                if unnamed is not None:
+                    message = _named(message, unnamed)
+                    calls = message.tool_calls
+                self._add_calls(calls)
+                return message
+        self._add_calls(calls)
         if is_plain:
             return reading.message_of("assistant", shown)
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
         return Message("assistant", parts, name=str_or_none(native.get("name")))
+
+    def _add_calls(self, calls: Iterable[ToolCallPart]) -> None:
+        for call in calls:
+            self._calls[call.id] = call
+            self._answered.add_call(call.id)
+            if self._unnamed:
+                self._last_function[call.name] = call.id
 
     def _response_content(self, native: Fields, path: str) -> Sequence[ContentPart]:
         """Return the parts of a response that the client sent back, apart from its calls."""
@@ -250,7 +264,7 @@ class MessageReader:
         legacy = native.get("function_call")
         if isinstance(legacy, dict) and not native.get("tool_calls"):
             call = self._call({"function": legacy}, f"{path}.function_call", index, 0)
-            self._last_function[call.name] = call.id
+            self._unnamed.add(call.id)
             return (call,)
         return [
             _usual_call(native_call)
@@ -355,75 +369,20 @@ def _thinking_text(native: Fields) -> str:
     return "".join(word for word in words if isinstance(word, str))
 
 
-# -- state that the client lost
+# -- calls in the form before tools
 
 
-def with_kept_state(
-    messages: tuple[Message, ...], upstream: Upstream, diagnostics: Diagnostics
-) -> tuple[Message, ...]:
-    """Return *messages* with the kept state of responses that came back without it.
-
-    A server keeps the `sealed_calls` of the responses that it writes; any call of a response finds
-    its state. State that is missing or unreadable changes nothing. Some clients send the
-    text of a response and each of its calls as messages of their own, with results between them
-    (pipecat): these become one message again, before its results.
-    """
-    kept_state = upstream.kept_state
-    if kept_state is None or not any(map(_is_bare, messages)):
-        return messages
-    states = StateReader(upstream.sealer)
-    seals = [_sealed(message, kept_state) for message in messages]
-    made: list[Message] = []
-    index = 0
-    while index < len(messages):
-        sealed, end = seals[index], index + 1
-        if sealed is None:
-            made.append(messages[index])
-        else:
-            end = _end_of_response(messages, seals, index)
-            before = [made.pop()] if made and _begins(made[-1], sealed, states) else []
-            pieces = [*before, *messages[index:end]]
-            made += _restored(pieces, sealed, states, diagnostics.at(f"messages[{index}]"))
-        index = end
-    return tuple(made)
+def with_id(call_id: str, part: ContentPart) -> ContentPart:
+    """Return *part*, with another id if it is a call."""
+    return evolve(part, id=call_id) if isinstance(part, ToolCallPart) else part
 
 
-def _is_bare(message: Message) -> bool:
-    return message.role == "assistant" and message.origin is None and bool(message.tool_calls)
-
-
-def _sealed(message: Message, kept_state: KeptState) -> str | None:
-    """Return the state of the response that *message* is a part of."""
-    if not _is_bare(message):
-        return None
-    kept = (kept_state(call_key(call)) for call in message.tool_calls)
-    return next(filter(None, kept), None)
-
-
-def _end_of_response(messages: Sequence[Message], seals: Sequence[str | None], start: int) -> int:
-    """Return the index behind the last message of the response that begins at *start*."""
-    end = start + 1
-    for index in range(start + 1, len(messages)):
-        if seals[index] == seals[start]:
-            end = index + 1
-        elif messages[index].role != "tool":
-            break
-    return end
-
-
-def _begins(message: Message, sealed: str, states: StateReader) -> bool:
-    """Return whether *message* has texts alone, of the response whose state is *sealed*."""
-    is_plain = message.role == "assistant" and message.origin is None
-    return is_plain and not message.tool_calls and states.names(sealed, message.content)
-
-
-def _restored(
-    pieces: Sequence[Message], sealed: str, states: StateReader, diagnostics: Diagnostics
-) -> Sequence[Message]:
-    """Return the response in *pieces* as one message, then the results among them."""
-    said = [message for message in pieces if message.role == "assistant"]
-    results = [message for message in pieces if message.role != "assistant"]
-    state = states.restored([sealed], [p for one in said for p in one.content], diagnostics)
-    if state is None:
-        return pieces
-    return [evolve(said[-1], origin=state[0], content=state[1]), *results]
+def _named(message: Message, call_id: str) -> Message:
+    """Return *message* with *call_id* for a call that has no id."""
+    if all(call.id for call in message.tool_calls):
+        return message
+    parts = (
+        part if isinstance(part, ToolCallPart) and part.id else with_id(call_id, part)
+        for part in message.content
+    )
+    return evolve(message, content=tuple(parts))

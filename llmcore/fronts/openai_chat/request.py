@@ -10,7 +10,7 @@ https://www.alibabacloud.com/help/en/model-studio/deep-thinking (`enable_thinkin
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from llmcore.fronts import openai_forms, reading
@@ -29,7 +29,8 @@ from llmcore.fronts.openai_chat.foreign_forms import (
     is_responses_request,
     listed_contents,
 )
-from llmcore.fronts.openai_chat.messages import MessageReader, with_kept_state
+from llmcore.fronts.openai_chat.kept_state import with_kept_state
+from llmcore.fronts.openai_chat.messages import MessageReader
 from llmcore.fronts.openai_chat.tools import own_forms, read_offer
 from llmcore.fronts.openai_clients import ChatClient, UsagePlace, client_of
 from llmcore.fronts.reading import Fields, read_field
@@ -121,6 +122,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
         upstream,
         diagnostics,
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
+        unnamed=conversation.unnamed,
         legacy=offer.legacy,
         choices=_choices(body),
     )
@@ -148,13 +150,14 @@ def _as_read(
     request: LLMRequest,
     upstream: Upstream,
     diagnostics: Diagnostics,
+    unnamed: Collection[str] = frozenset(),
     **more: Any,
 ) -> ReadChatRequest:
     client = client_of(client_request)
     options = read_field(body, "stream_options", dict) or {}
     included = read_field(options, "include_usage", bool, "stream_options.") or False
     asked: UsagePlace = "chunk" if included or asks_openrouter_for_usage(body) else ""
-    messages = with_kept_state(request.messages, upstream, diagnostics)
+    messages = with_kept_state(request.messages, upstream, diagnostics, unnamed)
     if messages is not request.messages:
         request = changed(request, messages=messages)
     return ReadChatRequest(

@@ -16,6 +16,7 @@ from llmcore.fronts.openai_chat.output import ChatOutput
 from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_clients import stream_error
 from llmcore.fronts.openai_forms import CHAT_TIERS, envelope, service_tier, tier_of
+from llmcore.fronts.places import with_place
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import Finish, FinishReason, StreamStart
@@ -39,13 +40,17 @@ class ChatWriter(FrontWriter):
         super().__init__(request, self._output)
         self._chunks = self._output.chunks
         self._legacy = request.legacy
+        self._messages = request.request.messages
         self._client = request.client
         self._reason = ""
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
         """The state of the whole response, also of one that failed."""
-        return self._output.sealed_calls()
+        states = self._output.sealed_calls()
+        if not self._legacy:
+            return states
+        return with_place(states, self._output.record.shown, self._messages)
 
     def whole(self) -> JsonObject:
         """Return the completion, once the response has ended without an error."""

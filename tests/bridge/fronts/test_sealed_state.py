@@ -1,6 +1,7 @@
 """Hidden state of a response returns with the conversation, through every front."""
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -351,11 +352,14 @@ RESULT = {"functionResponse": {"name": "weather", "response": {"output": "rain"}
 GENERATE = f"/v1beta/models/{MODEL}:generateContent"
 
 
-@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC], ids=lambda column: column.id)
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
 def test_a_client_of_gemini_may_drop_signatures_and_the_ids_of_calls(column: Column) -> None:
     """In the second step of a conversation, too: the call is found by what was said before it."""
     body: dict[str, Any] = {"contents": _contents("Weather?"), **WEATHER["gemini"]}
-    with playing(column, STEP, STEP, ANSWER, ANSWER) as scene, gateway(scene.model) as url:
+    with (
+        playing(column, STEP, STEP, ANSWER, ANSWER) as scene,
+        gateway(scene.model, relay=False) as url,
+    ):
         answers = {"role": "user", "parts": [RESULT]}
         whole, bare = list(body["contents"]), list(body["contents"])
         for _ in range(2):
@@ -463,3 +467,31 @@ def test_sealed_state_never_reaches_an_upstream_of_the_same_api() -> None:
     assert answer.status_code == 200
     assert "ob1." not in json.dumps(scene.bodies)
     assert "Let me see." in json.dumps(scene.bodies)
+
+
+@pytest.mark.parametrize("column", [OPENAI, ANTHROPIC, GEMINI], ids=lambda column: column.id)
+def test_a_chat_client_of_functions_gets_its_reasoning_back_by_the_place_of_its_calls(
+    column: Column,
+) -> None:
+    """The form before tools has no ids, also not in the second step of a conversation."""
+    (tool,) = WEATHER["openai-chat"]["tools"]
+    body: dict[str, Any] = {"model": MODEL, "functions": [tool["function"]]}
+    bare: list[dict[str, Any]] = [{"role": "user", "content": "Weather?"}]
+    whole = list(bare)
+    with playing(column, STEP, STEP, ANSWER, ANSWER) as scene, gateway(scene.model) as url:
+        path = f"{url}/v1/chat/completions"
+        for _ in range(2):
+            made = httpx.post(path, json={**body, "messages": bare}).json()
+            message = made["choices"][0]["message"]
+            fields = ("role", "content", "function_call")
+            result = {"role": "function", "name": "weather", "content": "rain"}
+            bare += [{name: message[name] for name in fields}, result]
+            whole += [message, result]
+        for messages in (whole, bare):
+            answer = httpx.post(path, json={**body, "messages": messages})
+            assert answer.status_code == 200, answer.text
+
+    sent = [re.sub(r'"(call|toolu)_\w+"', '"id"', json.dumps(body)) for body in scene.bodies]
+    assert whole != bare
+    assert "The coast" in sent[3]
+    assert sent[3] == sent[2] or column is OPENAI  # whose state with the calls has more

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.fronts.opaque_state import KeptState, call_key
-from llmcore.fronts.openai_chat.messages import with_kept_state
+from llmcore.fronts.openai_chat.kept_state import with_kept_state
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.content import (
     AudioPart,
