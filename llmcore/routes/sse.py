@@ -45,8 +45,8 @@ class SseDecoder:
     CRLF need not have come. Time is linear in the bytes, however they are sliced: what
     is incomplete is held in one buffer, and only new bytes are searched.
 
-    `_with_lf` finds the ends of lines, and `_lines` reads them. `_alike` and `_events` are faster
-    for events with one line of data, of which they return what `_lines` would.
+    `_with_lf` finds the ends of lines, and `_lines` reads them. `_alike`, `_burst` and `_events`
+    are faster for events with one line of data, of which they return what `_lines` would.
     """
 
     max_frame_bytes: int
@@ -64,23 +64,27 @@ class SseDecoder:
     None for lines of which `_lines` has to read each."""
     _plain: bool = field(init=False, default=False)
     """Whether start, line end and failure do not affect the next chunk, the usual case."""
-    _head: bytes = field(init=False, default=b"")
-    """The lines before the data of the last usual event; those after it mostly have the same."""
     _line_end: bytes = field(init=False, default=b"\n")
     """How the lines of the last chunk ended."""
     _form: _Form = field(init=False, default=("", b"data: ", b"\n\ndata: ", b"\n\n"))
-    """The form by which such events are split."""
+    """The form of the last usual event; those after it mostly have the same."""
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the events whose blank line *chunk* completes."""
-        if not self._plain and self._start == b"" and chunk.startswith(b"data: "):
+        if not self._plain and self._start == b"" and chunk.startswith(_USUAL_STARTS):
             self._start, self._plain = None, True  # no byte order mark follows
-            if chunk.endswith(b"\r\n"):
+            if chunk[: chunk.find(_LF)].endswith(b"\r"):
                 self._use_line_end(b"\r\n")
-        if self._plain and not self._held and len(chunk) <= self.max_frame_bytes:
+        if self._plain and len(chunk) <= self.max_frame_bytes:
+            if len(chunk) > _BURST:
+                return self._burst(chunk)
             frames = self._alike(chunk)
             if frames:
                 return frames
+        return self._read(chunk)
+
+    def _read(self, chunk: bytes) -> "list[Frame]":
+        """Return the events whose blank line *chunk* completes, which may be any bytes."""
         if not self._plain or _CR in chunk:
             chunk = self._with_lf(chunk)
         if self._held or chunk[-2:] != b"\n\n":
@@ -117,8 +121,9 @@ class SseDecoder:
 
     def _use_line_end(self, line_end: bytes) -> None:
         if line_end != self._line_end:
+            head = self._form[1].removesuffix(b"data: ").replace(self._line_end, b"\n")
             self._line_end, self._forms = line_end, {}
-            self._form = _form_of(self._head, line_end)
+            self._form = _form_of(head, line_end)
 
     def _cut(self, chunk: bytes) -> "list[Frame]":
         """Return the events that are complete now, and hold the rest."""
@@ -166,7 +171,7 @@ class SseDecoder:
             return _lines(text)
         frames: list[Frame] = []
         forms = self._forms
-        last, last_head = self._form, self._head
+        last = self._form
         for event in text[:-2].split(b"\n\n"):
             head, _, data = event.partition(b"data: ")
             form = forms.get(head)
@@ -176,8 +181,8 @@ class SseDecoder:
                 frames += _lines(event + b"\n")
             else:
                 frames.append((form[0], data))
-                last, last_head = form, head
-        self._form, self._head = last, last_head
+                last = form
+        self._form = last
         return frames
 
     def _alike(self, chunk: bytes) -> "list[Frame]":
@@ -186,11 +191,60 @@ class SseDecoder:
         Returns none otherwise. Nearly all events are cut here, by one split.
         """
         name, start, between, end = self._form
-        if not chunk.startswith(start) or not chunk.endswith(end):
+        if self._held or not chunk.startswith(start) or not chunk.endswith(end):
             return []
         payloads = chunk[len(start) : -len(end)].split(between)
         text = b"".join(payloads)  # searched at once, which costs less than one by one
         return [] if _LF in text or _CR in text else [*zip(repeat(name), payloads)]
+
+    def _burst(self, chunk: bytes) -> "list[Frame]":
+        """Return the events of a *chunk* with many, which may begin and end within one."""
+        blank = self._line_end * 2
+        first = chunk.find(blank) + len(blank) if self._held else 0
+        end = chunk.rfind(blank) + len(blank)
+        if end < len(blank):
+            return self._read(chunk)
+        frames = self._read(chunk[:first]) if first else []
+        if self._failure:
+            return frames
+        if self._line_end * 2 != blank:
+            return frames + self._read(chunk[first:])
+        frames += self._several(chunk[first:end])
+        return frames + self._read(chunk[end:]) if end < len(chunk) else frames
+
+    def _several(self, text: bytes) -> "list[Frame]":
+        """Return the events in *text*, which ends with a blank line of the usual kind.
+
+        The form of the one in its middle is probably that of most.
+        """
+        form = self._form_after(text, len(text) // 2) if len(text) > _BURST else None
+        if form is None:
+            lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if _CR in text else text
+            return self._events(lines) if lines else []
+        name, start, between, end = self._form = form
+        first = 0 if text.startswith(start) else text.find(between) + len(end)
+        frames = self._several(text[:first])
+        payloads = text[first + len(start) : -len(end)].split(between)
+        all_text = b"".join(payloads)
+        if not (_LF in all_text or _CR in all_text):
+            return [*frames, *zip(repeat(name), payloads)]
+        for payload in payloads:
+            if _LF in payload or _CR in payload:  # other events are between it and the next one
+                frames += self._several(start + payload + end)
+            else:
+                frames.append((name, payload))
+        return frames
+
+    def _form_after(self, text: bytes, at: int) -> _Form | None:
+        """Return the form of the first event in *text* that begins after *at*, if it is usual."""
+        blank = self._line_end * 2
+        begin = text.find(blank, at) + len(blank)
+        end = text.find(b"data: ", begin, begin + _LONGEST_HEAD)
+        if begin < len(blank) or end < 0:
+            return None
+        head = text[begin:end].replace(self._line_end, b"\n")
+        form = _usual_form(head, self._line_end)
+        return form if form is not None and text.startswith(form[1], begin) else None
 
 
 @lru_cache(maxsize=256)
@@ -208,6 +262,9 @@ def _form_of(head: bytes, line_end: bytes) -> _Form:
     return head[7:-1].decode("utf-8", "replace"), start, line_end * 2 + start, line_end * 2
 
 
+_USUAL_STARTS: Final = (b"data: ", b"event: ")
+_BURST: Final = 2048
+"""A chunk with more bytes has probably many events."""
 _LARGE: Final = 64 * 1024
 """Chunks whose events are larger on average are not split twice, which would take memory."""
 _MOST_HEADS: Final = 64

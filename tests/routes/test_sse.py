@@ -172,6 +172,28 @@ unusual = st.sampled_from(
 )
 
 
+long = b"data: " + b"x" * 300
+
+
+@given(
+    runs=st.lists(st.tuples(usual | unusual, st.integers(0, 9)), min_size=1, max_size=8),
+    line_end=st.sampled_from([b"\n", b"\r\n"]),
+    other_end=st.sampled_from([b"\n", b"\r\n", b"\r", b": ping\n\n"]),
+    cuts=st.lists(st.integers(0, 30_000), max_size=5),
+)
+def test_bursts_of_several_runs_give_the_events_of_the_standard(
+    runs: list[tuple[bytes, int]], line_end: bytes, other_end: bytes, cuts: list[int]
+) -> None:
+    """Also with another line end among them, and cut anywhere."""
+    events_of = (event.replace(b"data: ", long, 1) + b"\n\n" for event, _ in runs)
+    run_of = (one * times for one, (_, times) in zip(events_of, runs, strict=True))
+    body = b"".join(run_of).replace(b"\n", line_end) + other_end
+    body += body + line_end * 2
+    edges = sorted({0, len(body), *(at for at in cuts if at < len(body))})
+
+    assert events(*(body[a:b] for a, b in pairwise(edges))) == by_the_standard(body)
+
+
 @given(
     runs=st.lists(st.tuples(usual | unusual, st.integers(1, 5)), max_size=8),
     line_end=st.sampled_from([b"\n", b"\r\n"]),
