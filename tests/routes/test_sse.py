@@ -62,7 +62,7 @@ def by_the_standard(body: bytes) -> list[Frame]:
 )
 def test_examples_of_the_standard(body: bytes, expected: list[Frame]) -> None:
     """The standard shows these bodies and says what they are."""
-    assert events(body) == expected
+    assert events(body, limit=100_000) == expected
 
 
 # -- fields
@@ -110,7 +110,7 @@ def test_examples_of_the_standard(body: bytes, expected: list[Frame]) -> None:
 )
 def test_only_event_and_data_are_read(body: bytes, expected: list[Frame]) -> None:
     """Only `event` and `data` count, with or without one space, in any order."""
-    assert events(body) == expected
+    assert events(body, limit=100_000) == expected
 
 
 @pytest.mark.parametrize("prefix", [b"data: ", b"data:"])
@@ -164,6 +164,16 @@ def test_any_body_in_any_slices_gives_the_events_of_the_standard(
     edges = sorted({0, len(body), *(at for at in cuts if at < len(body))})
 
     assert events(*(body[a:b] for a, b in pairwise(edges))) == by_the_standard(body)
+
+
+def test_an_event_larger_than_what_is_split_at_once_is_whole_among_small_ones() -> None:
+    """Also where a chunk ends within it."""
+    small, large = b"event: e\ndata: 1\n\n" * 200, b"event: f\ndata: " + b"x" * 50_000 + b"\n\n"
+    body = small + large + small
+    expected = [("e", b"1")] * 200 + [("f", b"x" * 50_000)] + [("e", b"1")] * 200
+
+    assert events(body, limit=100_000) == expected
+    assert events(body[:20_000], body[20_000:], limit=100_000) == expected
 
 
 usual = st.sampled_from([b"data: 1", b"data: 22", b"event: e\ndata: 1", b"event: f\ndata: 22"])
