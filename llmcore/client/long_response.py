@@ -21,7 +21,7 @@ from llmcore.folds.grammar import has_content
 from llmcore.protocols.protocol import RestOfResponse
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.errors import LLMError
 from llmcore.schema.event_base import with_fields
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StepStart, StreamStart
 from llmcore.schema.json import ProviderMetadata, without
@@ -52,6 +52,7 @@ class LongResponse:
         self._so_far: LLMResponse
         """All of them as one response, with the mark of the place where it ends."""
         self._result: Result[LLMResponse, LLMError] | None = None
+        """The response if its last part failed."""
         self._closed = False
 
     @property
@@ -61,7 +62,7 @@ class LongResponse:
 
     def response(self) -> Result[LLMResponse, LLMError]:
         """Return the response once the stream has finished, or the error."""
-        return self._result or Failure(StreamError("the response has no end"))
+        return self._result or self._stream.ended_result().map(self._joined)
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; empty after the end."""
@@ -85,12 +86,13 @@ class LongResponse:
         events = self._continuing(batch) if self._parts else batch
         if not isinstance(last, Finish):
             return events
-        result = await self._stream.result()
-        response = result.value if isinstance(result, Success) else None
-        request = None if response is None else self._rest(self._request, response)
-        if response is None or request is None or self._closed:
-            self._result = result.map(self._joined)
+        request = None if self._closed else self._rest(self._request, last)
+        if request is None:
             return events
+        result = await self._stream.result()
+        if isinstance(result, Failure):
+            return events
+        response = result.value
         self._request, self._stream = request, self._ask(request)
         self._so_far = self._joined(response)
         self._parts.append(_without_sent(response, request))

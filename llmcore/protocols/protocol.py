@@ -22,7 +22,7 @@ from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.tools import STRICTEST, ToolNameRule
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, LLMError
-from llmcore.schema.events import DeltaEvent, LLMEvent
+from llmcore.schema.events import DeltaEvent, Finish, LLMEvent
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, ProviderMetadata
 from llmcore.schema.request import LLMRequest
@@ -40,8 +40,9 @@ State = TypeVar("State")
 
 _Body = TypeVar("_Body")
 
-RestOfResponse: TypeAlias = Callable[[LLMRequest, LLMResponse], LLMRequest | None]
-"""Returns the request for the rest of a response to a request; None if the response is whole."""
+RestOfResponse: TypeAlias = Callable[[LLMRequest, Finish], LLMRequest | None]
+"""Returns the request for the rest of a response to a request, by its last event; None if the
+response is whole."""
 
 FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 """The `id` of a framing."""

@@ -30,7 +30,7 @@ from llmcore.protocols.response_parts import (
     text_response,
 )
 from llmcore.schema.changed import changed
-from llmcore.schema.events import FinishReason, StepStart, StreamStart
+from llmcore.schema.events import Finish, FinishReason, StepStart, StreamStart
 from llmcore.schema.json import JsonValue, NativeObject, present
 from llmcore.schema.native_json import (
     all_objects,
@@ -43,7 +43,6 @@ from llmcore.schema.native_json import (
 )
 from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
 _BEGINNINGS: Final = frozenset(
@@ -131,12 +130,12 @@ def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishR
     return finish_reason(reason, raw or None)
 
 
-def rest_request(request: LLMRequest, response: LLMResponse) -> LLMRequest | None:
-    """Return *request* for the next part of *response*; None if that has all parts."""
-    place = object_or_empty(response.provider_metadata.get(METADATA_KEY)).get(names.CONTINUED_FROM)
+def rest_request(request: LLMRequest, end: Finish) -> LLMRequest | None:
+    """Return *request* for the next part of the response with this *end*; None if it has all."""
+    place = object_or_empty(end.provider_metadata.get(METADATA_KEY)).get(names.CONTINUED_FROM)
     sent = request.http.body
     is_new = place not in (None, sent.get(names.CONTINUED_FROM))
-    if response.finish_reason.raw != names.CONTINUATION or not is_new:
+    if end.finish_reason.raw != names.CONTINUATION or not is_new:
         return None
     return evolve(request, http=evolve(request.http, body={**sent, names.CONTINUED_FROM: place}))
 
