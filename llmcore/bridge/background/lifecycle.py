@@ -105,8 +105,10 @@ class Lifecycle:
         state = await self._store.value(_state(record.id))
         if state is None:
             again = await self._store.get(record.id)
-            if again is None or is_finished(again):
-                return again or record
+            if again is None:
+                return cancelled(record)  # it was deleted, or has expired: no state will follow
+            if is_finished(again):
+                return again
             lost = failed(record, _LOST)  # its state was forgotten
             await self._store.put(lost)
             return lost

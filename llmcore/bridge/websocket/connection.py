@@ -91,6 +91,7 @@ class SocketConnection:
         self._waiting = 0
         self._idle = anyio.Event()
         self._is_old = False
+        self._client_left = False
         self._send: Send
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +124,9 @@ class SocketConnection:
             await anyio.lowlevel.checkpoint()  # many tiny messages may be there
             message = await receive()
             if message["type"] == "websocket.disconnect":
-                return int(message.get("code") or 0)
+                code = int(message.get("code") or 0)
+                self._client_left = code != STOPPING
+                return code
             lane = None
             try:
                 event = await parsed_message(message.get("text"))
@@ -223,6 +226,8 @@ class SocketConnection:
                     charge.close()
                 await self._send_lines(data, lane)
         except anyio.get_cancelled_exc_class():
+            if self._client_left:  # the response is one that was cancelled, not one that failed
+                raise
             with anyio.move_on_after(_FAREWELL_S, shield=True):
                 error = ServerError("the gateway is shutting down")
                 data = await run.failed_bytes(error)
@@ -246,8 +251,12 @@ class SocketConnection:
         await self._send_text(in_lane(json.dumps(event), lane))
 
     async def _send_text(self, text: str) -> None:
-        with anyio.fail_after(self._service.settings.limits.send_s):
-            await self._send({"type": "websocket.send", "text": text})
+        try:
+            with anyio.fail_after(self._service.settings.limits.send_s):
+                await self._send({"type": "websocket.send", "text": text})
+        except (OSError, TimeoutError):
+            self._client_left = True
+            raise
 
     # -- the end
 

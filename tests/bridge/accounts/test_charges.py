@@ -28,7 +28,7 @@ from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.stores import ledger_for
 from llmcore.testing import scripted
 from tests.bridge.pools.test_shared_limits import Late
-from tests.bridge.service.test_websocket import connected, turn
+from tests.bridge.service.test_websocket import connected, send, turn
 from tests.support.servers.bridge_service import (
     JSON,
     asked,
@@ -923,6 +923,26 @@ def test_answers_on_a_websocket_are_charged_and_limited(
     assert too_much["error"]["code"] == "insufficient_quota"
     assert revoked["error"]["code"] == "key_revoked"
     assert used_of(ledger, id_) == {"tokens": 50}
+
+
+def test_a_client_that_closes_its_websocket_is_charged_as_one_that_leaves_a_stream(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """In all lanes."""
+    _, mine = key_for(ledger, budget_tokens=1000)
+    with listening(settings) as url:
+        with connected(url, additional_headers=mine) as socket:
+            for lane in "ab":
+                send(socket, input="stall", max_output_tokens=100, stream_id=lane)
+            lanes: set[str] = set()
+            while len(lanes) < 2:
+                event = json.loads(socket.recv(timeout=10))
+                if event["type"] == "response.output_text.delta":
+                    lanes.add(event["stream_id"])
+        found = anyio.run(rows_soon, ledger, 2)
+
+    assert [(row.outcome, row.error) for row in found] == [("cancelled", None)] * 2
+    assert all(row.estimated and row.output_tokens for row in found)
 
 
 @pytest.mark.anyio

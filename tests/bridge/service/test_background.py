@@ -471,6 +471,25 @@ def test_a_stream_is_read_through_another_gateway(
     assert got(two, name) == there[-1]["response"]
 
 
+def test_a_stream_through_another_gateway_ends_where_the_response_is_deleted(
+    upstream: Loopback, two_gateways: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is left to be read when the other gateway looks again."""
+    monkeypatch.setattr(replay, "_POLL_S", 0.3)
+    upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "Hel"}), 30.0, DONE])
+    one, two = two_gateways
+    name = post(one).json()["id"]
+    with httpx.stream("GET", f"{two}/responses/{name}?stream=true", timeout=10) as stream:
+        pieces = stream.iter_bytes()
+        received = next(pieces)
+        httpx.delete(f"{one}/responses/{name}").raise_for_status()
+        received += b"".join(pieces)
+
+    events = [event["type"] for event in events_of(received)]
+    assert events[0] == "response.created"
+    assert events[-1] == "response.cancelled"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sqlite", "redis", "postgres"])
 def test_the_response_of_a_worker_that_was_killed_has_failed(
