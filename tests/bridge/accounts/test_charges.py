@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC
@@ -17,7 +18,7 @@ from attrs import evolve
 from llmcore.bridge import service
 from llmcore.bridge.accounts import charges
 from llmcore.bridge.accounts.admin import used
-from llmcore.bridge.accounts.issued_key import KeyLimits
+from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits
 from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry
 from llmcore.bridge.accounts.meters import budget_meters
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
@@ -301,6 +302,28 @@ async def test_the_admin_creates_and_rotates_keys(settings: GatewaySettings) -> 
     assert [one.status_code for one in refused_] == [401, 401, 401, 400, 400, 404, 400]
     assert report.status_code == 200
     assert off.status_code == 404
+
+
+@pytest.mark.anyio
+async def test_a_list_of_keys_is_made_beside_the_event_loop(
+    settings: GatewaySettings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have thousands of keys."""
+    for name in ("one", "two"):
+        key_for(ledger, name=name)
+    threads: set[int] = set()
+    shown = IssuedKey.shown
+
+    def noted(key: IssuedKey) -> Any:
+        threads.add(threading.get_ident())
+        return shown(key)
+
+    monkeypatch.setattr(IssuedKey, "shown", noted)
+    async with asked(settings, authorization=f"Bearer {ADMIN_KEY}") as client:
+        listed = (await client.get("/admin/keys")).json()
+
+    assert [key["name"] for key in listed["data"]] == ["one", "two"]
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.anyio
