@@ -68,6 +68,7 @@ def list_models(
     *models*, your own, come first, and replace those of the catalog that have the same id.
     ConfigurationError if *provider* is a misspelled id.
     """
+    models = tuple(models)  # it is read twice
     provider_id = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
     if provider_id is not None and provider_id not in {model.provider for model in models}:
         _reject_misspelled(provider_id)

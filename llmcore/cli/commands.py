@@ -103,15 +103,27 @@ def parser_of(program: Program, argv: Sequence[str] | None) -> argparse.Argument
         if named and named[0] not in program.commands:
             parser.error(_no_command(named[0], program))
         parser_with_options(program, set(named[:1])).parse_args([*named, "--help"])
-    if chosen is None and words[0] not in parser.options():
-        parser.error(f"unrecognized arguments: {words[0]}")
+    if words[0].startswith("-"):
+        _check_first_option(parser, words[0], program)
     if chosen is not None and chosen not in program.commands:
         parser.error(_no_command(chosen, program))
     return parser
 
 
+def _check_first_option(parser: Parser, word: str, program: Program) -> None:
+    """Exit with an error unless *word*, before any command, is an option of the program itself."""
+    option = word.partition("=")[0]
+    if option in parser_with_options(program, set()).options():
+        return
+    owner = parser_with_options(program).command_with(option)
+    hint = f": write `{program.name} {owner} {option} ...`" if owner else ""
+    parser.error(f"unrecognized arguments: {option}{hint}")
+
+
 def _no_command(name: str, program: Program) -> str:
     meant = program.instead.get(name)
+    if "ask" in program.commands and " " in name.strip():
+        meant = 'llmcore ask "PROMPT"'
     hint = f": write `{meant}`" if meant else nearest_hint(name, program.commands)
     return f"there is no command {name!r}{hint}"
 

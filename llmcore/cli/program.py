@@ -43,8 +43,10 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("the following arguments are required"):
             self.print_help(sys.stderr)
             self.exit(2, f"\n{self.prog}: error: {printable(message)}\n")
-        match = re.match("unrecognized arguments: (--[^ =]+)", message)
-        hint = _option_hint(match[1], self.options()) if match else ""
+        match = re.fullmatch(r"unrecognized arguments: ((\S+?)(?:[ =].*)?)", message, re.DOTALL)
+        if match and match[2] in _KEYS:  # what follows is a secret
+            message = f"unrecognized arguments: {match[2]}"
+        hint = _hint(match[2], self.options()) if match else ""
         super().error(printable(message + hint))
 
     def options(self) -> "set[str]":
@@ -59,6 +61,12 @@ class Parser(argparse.ArgumentParser):
                     yield from command.arguments()
             else:
                 yield action
+
+    def command_with(self, option: str) -> str | None:
+        """Return the first command that has *option*; None if there is none."""
+        commands = (item.choices for item in self._actions if isinstance(item.choices, dict))
+        every = ((name, one) for choices in commands for name, one in choices.items())
+        return next((name for name, one in every if option in one.options()), None)
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -112,10 +120,40 @@ def add_command(commands: "argparse._SubParsersAction[_P]", name: str, about: st
     return commands.add_parser(name, help=about, description=about)
 
 
-def _option_hint(typed: str, options: Collection[str]) -> str:
-    """Return the end of a message about the option *typed*: those that it begins, or is near to."""
+_FILES_OF: Final = ("-f", "--file", "--files", "--pdf", "--audio", "--document", "--attachments")
+_KEYS: Final = ("--api-key", "--key", "--token")
+_OTHER_OPTIONS: Final = {
+    **dict.fromkeys(_FILES_OF, "--attach"),
+    **dict.fromkeys(("-V", "-v"), "--version"),
+    **dict.fromkeys(_KEYS, "store it with `llmcore keys set PROVIDER`, or set its variable"),
+    **dict.fromkeys(("--verbose", "--debug"), "set the variable LLMCORE_LOG=debug"),
+    **dict.fromkeys(("--effort", "--think", "--thinking"), "--reasoning-effort"),
+    **dict.fromkeys(("--conversation", "--chat"), "--session"),
+    "--prompt": "write the prompt without an option",
+    "--stream": "it is the default: leave it out",
+    "--provider": "write it before the model's id: --model PROVIDER:ID",
+    "--format": "--json",
+    "--functions": "--tool",
+}
+"""Options of other programs, with the option that is meant or with what to do."""
+
+
+def _hint(typed: str, options: Collection[str]) -> str:
+    """Return the end of a message about the argument *typed* that a program does not have.
+
+    Of an option it has those that are meant, or what to do instead.
+    """
+    if typed.endswith(".toml") and "--config" in options:
+        return f": write `--config {typed}`"
+    if not typed.startswith("-"):
+        return ""
     from difflib import get_close_matches  # not needed otherwise
 
+    meant = _OTHER_OPTIONS.get(typed, "")
+    if meant in options:
+        return f": did you mean {meant}?"
+    if " " in meant:
+        return f": {meant}"
     begun = sorted(option for option in options if option.startswith(typed))
     names = {option.removeprefix("--"): option for option in options}
     close = get_close_matches(typed.removeprefix("--"), names, 1)
@@ -143,8 +181,11 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
     except BrokenPipeError:  # the reader of our output, such as head, has left
         _discard_output()
         return 0
-    except OSError as error:  # such as a full disk behind our output
-        _discard_output()
+    except OSError as error:
+        if error.filename is not None:  # a file that the command opened
+            note(f"{parser.prog}: {error.filename}: {error.strerror}")
+            return 1
+        _discard_output()  # such as a full disk behind it
         if sys.platform == "win32" and error.errno == errno.EINVAL:
             return 0  # a broken pipe: https://github.com/python/cpython/issues/79935
         note(f"{parser.prog}: {error.strerror or error}")

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union, cast
 
@@ -106,6 +107,8 @@ async def run_batch(
         client = client.with_middleware(RateLimiter(max_wait_s=_LONGEST_WAIT_S))
     total = len(requests) if isinstance(requests, Mapping) else None
     with ExitStack() as stack:
+        waiting = stack.enter_context(closing(each_once(requests, model)))
+        read = tuple(islice(waiting, 1))  # before a file is made: they may not be readable
         kept = None
         if checkpoint is not None:
             kept = stack.enter_context(opened_checkpoint(checkpoint))
@@ -117,8 +120,7 @@ async def run_batch(
             timeout=timeout,
             advance=stack.enter_context(progress_bar(total, shown=progress)),
         )
-        waiting = stack.enter_context(closing(each_once(requests, model)))
-        await for_each(waiting, run.work, concurrency)
+        await for_each(chain(read, waiting), run.work, concurrency)
     return run.summary
 
 

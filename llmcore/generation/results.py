@@ -9,9 +9,10 @@ from attrs import field
 from llmcore.client.cost import total_cost
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import FinishReason
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import json_hints, with_hints
+from llmcore.schema.hints import json_hints, shown_kind, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.notebooks import as_markdown
 from llmcore.schema.pydantic_hooks import for_pydantic
@@ -257,6 +258,12 @@ async def any_met(conditions: Sequence[StopCondition], steps: Sequence[StepResul
     """Return whether any of *conditions* returns True."""
     for condition in conditions:
         met = condition(tuple(steps))
-        if await met if isawaitable(met) else met:
+        met = await met if isawaitable(met) else met
+        if callable(met):  # step_count_is, in place of step_count_is(3)
+            name = getattr(condition, "__name__", shown_kind(condition))
+            raise InvalidRequestError(
+                f"stop_when: {name} returned a function: call it, such as {name}(...)"
+            )
+        if met:
             return True
     return False

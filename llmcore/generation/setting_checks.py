@@ -56,8 +56,8 @@ def is_a_model(_plan: object, attribute: "Attribute[Any]", value: object) -> Non
 
 
 def is_function(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
-    """Raise InvalidRequestError for a value that is not callable."""
-    if value is not None and not callable(value):
+    """Raise InvalidRequestError for a value that is not callable, and for a class."""
+    if value is not None and (not callable(value) or isinstance(value, type)):
         raise InvalidRequestError(f"{attribute.name} must be a function, not {shown_kind(value)}")
 
 

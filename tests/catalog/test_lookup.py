@@ -323,3 +323,9 @@ def test_provider_gemini_is_looked_up_as_google() -> None:
     assert list_models("gemini") == list_models("google")
     assert get_latest_model("gemini") == get_latest_model("google") is not None
     assert get_model_info("gemini-3-pro-preview", "gemini") is not None
+
+
+def test_models_of_ones_own_may_come_from_a_generator() -> None:
+    mine = ModelInfo(provider="openai", id="mine", display_name="Mine", context_window=1000)
+
+    assert mine in list_models("openai", models=(model for model in [mine]))  # type: ignore[arg-type]

@@ -323,6 +323,14 @@ def test_two_models_are_wrong_usage(name: str, capsys: pytest.CaptureFixture[str
         (["templates"], "there is no command 'templates': write `llmcore config`"),
         (["version"], "there is no command 'version': write `llmcore --version`"),
         (["help", "serve"], "there is no command 'serve': write `openbridge serve`"),
+        (["Why is the sky blue?"], 'write `llmcore ask "PROMPT"`'),
+        (["-m", "vllm:m-1", "Hi"], "unrecognized arguments: -m: write `llmcore ask -m ...`"),
+        (["--port=80"], "unrecognized arguments: --port\n"),
+        (["-V"], "did you mean --version?"),
+        (["ask", "--file", "a.pdf", "Hi"], "did you mean --attach?"),
+        (["ask", "--stream", "Hi"], "it is the default: leave it out"),
+        (["ask", "--verbose", "Hi"], "set the variable LLMCORE_LOG=debug"),
+        (["ask", "Hi", "--api-key=sk-1"], "arguments: --api-key: store it with `llmcore keys set"),
     ],
 )
 def test_misspelt_words_are_named(
@@ -673,7 +681,7 @@ def test_command_without_what_it_needs_prints_its_help(
         ("--temprature=3", ": did you mean --temperature?"),
         ("--temp=3", ": did you mean --temperature or --template?"),
         ("--verson", ": did you mean --version?"),
-        ("--verbose", "arguments: --verbose"),
+        ("--verbose", "arguments: --verbose: set the variable LLMCORE_LOG=debug"),
         ("--zzz", "arguments: --zzz"),
     ],
 )

@@ -159,3 +159,30 @@ def test_serve_prints_for_people_in_a_terminal(tmp_path: Path) -> None:
     gateway.expect(pexpect.EOF)
     gateway.close()
     assert gateway.exitstatus in (0, 130)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--port", "80"], "write `openbridge serve --port ...`"),
+        (["--config=x.toml", "--workers", "2"], "write `openbridge serve --config ...`"),
+        (["config", "check", "my.toml"], "write `--config my.toml`"),
+        (["serve", "my.toml"], "write `--config my.toml`"),
+    ],
+)
+def test_option_or_file_in_the_wrong_place_is_refused_with_what_to_write(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+
+    assert told in capsys.readouterr().err
+
+
+def test_example_that_cannot_be_written_is_refused_with_its_path(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = Path("missing", "my.toml")
+
+    assert main(["config", "init", str(file)]) == 1
+    assert f"{file}: No such file or directory" in capsys.readouterr().err

@@ -142,6 +142,19 @@ async def test_line_that_is_no_request_is_an_error(tmp_path: Path, line: str, re
         await run_batch(file, model=fake.model, client=fake.client)
 
 
+@pytest.mark.parametrize("requests", ["missing.jsonl", "broken.jsonl", 5])
+async def test_requests_that_cannot_be_read_leave_no_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, requests: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.jsonl").write_text("{")
+
+    with pytest.raises((InvalidRequestError, TypeError)):
+        await run_batch(requests, checkpoint="answers.db", client=FakeModel().client)
+
+    assert not (tmp_path / "answers.db").exists()
+
+
 async def test_changed_request_of_a_finished_id_is_an_error(tmp_path: Path) -> None:
     path, fake = tmp_path / "answers.db", FakeModel("one", "two")
     await run_batch({"a": asked(fake.model, "1")}, checkpoint=path, client=fake.client)

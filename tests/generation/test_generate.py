@@ -421,6 +421,16 @@ async def test_a_condition_stops_the_run(stop_when: Any, steps: int) -> None:
     assert result.messages[-1].role == "tool"
 
 
+async def test_a_condition_that_was_not_called_is_an_error_that_names_it() -> None:
+    client, _ = client_of(CALL, CALL)
+    stop_when: Any = step_count_is
+
+    with pytest.raises(InvalidRequestError, match=r"call it, such as step_count_is\(...\)"):
+        await generate(
+            MODEL, "Hi", tools=[look], max_tool_rounds=8, stop_when=stop_when, client=client
+        )
+
+
 async def test_a_condition_may_wait_and_sees_all_steps() -> None:
     """Each step with its results."""
     seen: list[int] = []

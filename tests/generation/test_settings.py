@@ -203,6 +203,7 @@ def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
         ({"max_tool_rounds": None}, "max_tool_rounds must be an integer of at least 0, not None"),
         ({"stop_when": 3}, "stop_when must be a list, not an int"),
         ({"stop_when": [3]}, "stop_when must be a function, not an int"),
+        ({"prepare_step": Timeouts}, "prepare_step must be a function, not the class Timeouts"),
         ({"prepare_step": 3}, "prepare_step must be a function, not an int"),
         ({"repair_tool_call": 3}, "repair_tool_call must be a function, not an int"),
         ({"response_format": 1}, "response_format must be a ResponseFormat, such as"),

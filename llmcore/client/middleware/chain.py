@@ -104,11 +104,21 @@ def _through(middleware: Middleware, call: Next, request: LLMRequest) -> EventSt
     async def make() -> EventStream:
         try:
             made = middleware(request, call)
-            return await made if inspect.isawaitable(made) else made
+            return _checked(await made if inspect.isawaitable(made) else made, middleware)
         except LLMError as error:
             return EventStream.of([ErrorEvent(error)])
 
     return EventStream.deferred(make)
+
+
+def _checked(made: object, middleware: Middleware) -> EventStream:
+    """Return what *middleware* returned; ConfigurationError unless it is a stream."""
+    if isinstance(made, EventStream):
+        return made
+    name = getattr(middleware, "__qualname__", type(middleware).__name__)
+    raise ConfigurationError(
+        f"the middleware {name} must return a stream, such as next(request), not {shown_kind(made)}"
+    )
 
 
 def noted(stream: EventStream, *diagnostics: Diagnostic) -> EventStream:

@@ -1,12 +1,14 @@
 """Middleware: order, both kinds of calls, changing and answering."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from attrs import evolve
 
 from llmcore import (
     Client,
+    ConfigurationError,
     Finish,
     LLMError,
     LLMEvent,
@@ -173,6 +175,23 @@ async def test_a_bug_in_middleware_is_raised(server: Loopback) -> None:
     async with Client(middleware=[broken]) as client:
         with pytest.raises(ZeroDivisionError):
             await client.generate(wanted_from(server))
+
+
+@pytest.mark.parametrize(("returned", "shown"), [(None, "None"), ("Hi", "a str")])
+async def test_a_middleware_that_returns_no_stream_is_named(
+    server: Loopback, returned: Any, shown: str
+) -> None:
+    def timed(request: LLMRequest, next: Next) -> Any:
+        next(request)
+        return returned
+
+    async with Client(middleware=[timed]) as client:
+        result = await client.generate(wanted_from(server))
+
+    reason = rf"timed must return a stream, such as next\(request\), not {shown}$"
+    with pytest.raises(ConfigurationError, match=reason):
+        result.unwrap()
+    assert server.received == []
 
 
 def test_repr_of_the_rest_of_a_call_shows_no_keys_of_the_environment() -> None:
