@@ -53,6 +53,8 @@ _SEARCH = "use `from llmcore.schema.tools import HostedTool`, and write HostedTo
 _FAKE = "use `from llmcore.testing import FakeModel`"
 _MCP = "use `from llmcore.mcp import McpServers, StdioServer, HttpServer`, or llmcore.sync.mcp"
 _GENERATE = "use `from llmcore import generate`, or `from llmcore.sync import generate` to block"
+_GATEWAY = "it is the program `openbridge serve`; its APIs in a server of yours: llmcore.fronts"
+_SCHEMA = "generate_object(model, prompt, schema=...) takes classes of your own"
 _MESSAGE = "use `from llmcore import Message`, and write Message.{}(...)"
 _OTHER_NAMES = {
     "Gemini": "Google",
@@ -66,9 +68,9 @@ _OTHER_NAMES = {
     "AsyncClient": "Client",
     **dict.fromkeys(("completion", "complete", "chat", "ask", "run", "invoke"), _GENERATE),
     **dict.fromkeys(("text_completion", "chat_completion"), _GENERATE),
-    **dict.fromkeys(("generate_text", "acompletion", "ainvoke"), "generate"),
+    **dict.fromkeys(("generate_text", "acompletion", "acomplete", "achat", "ainvoke"), "generate"),
     **dict.fromkeys(("stream_text", "astream"), "stream"),
-    **dict.fromkeys(("embedding", "aembedding"), "embed"),
+    **dict.fromkeys(("embedding", "embeddings", "aembedding", "Embedding"), "embed"),
     "image_generation": "generate_image",
     "transcription": "transcribe",
     **dict.fromkeys(("speech", "text_to_speech"), "generate_speech"),
@@ -80,22 +82,34 @@ _OTHER_NAMES = {
     "PermissionDeniedError": "AccessDeniedError",
     **dict.fromkeys(("BadRequestError", "UnprocessableEntityError"), "InvalidRequestError"),
     "ContextWindowExceededError": "ContextLengthError",
-    **dict.fromkeys(("batch", "batch_completion", "abatch_completion"), "generate_many"),
+    **dict.fromkeys(("batch", "abatch", "batch_completion", "abatch_completion"), "generate_many"),
+    "SyncClient": "it is llmcore.sync.Client",
+    **dict.fromkeys(("aio", "asynchronous"), "the functions of llmcore itself are awaited"),
+    **dict.fromkeys(("Gateway", "OpenBridge", "Bridge", "gateway"), _GATEWAY),
+    **dict.fromkeys(("Store", "SQLiteSession"), "SQLiteStore"),
+    **dict.fromkeys(("moderate", "moderation", "moderations"), "moderation is not supported"),
+    **dict.fromkeys(("Schema", "BaseModel", "OutputSchema", "JsonOutputParser"), _SCHEMA),
     **dict.fromkeys(("Agent", "Runner", "create_agent", "init_chat_model"), "generate"),
     **dict.fromkeys(("from_openai", "from_provider"), "generate_object"),
     "ModelRetry": "ToolFailure",
     "Router": "Fallback",
     **dict.fromkeys(("ChatSession", "Chat"), "Conversation"),
     "StreamEvent": "LLMEvent",
-    "RunContext": "a tool gets generate(..., tool_context=...) as its parameter `context`",
+    **dict.fromkeys(
+        ("RunContext", "RunContextWrapper", "ToolContext", "Context"),
+        "a tool gets generate(..., tool_context=...) as its parameter `context`",
+    ),
     "completion_cost": "it is `result.cost`",
     **dict.fromkeys(("count_tokens", "token_counter"), "call client.count_tokens(request(...))"),
     "GenerateContentConfig": "give its settings to generate, such as temperature=...",
     "function_tool": "tool",
+    **dict.fromkeys(("ToolException", "ToolRetryError"), "ToolFailure"),
     "AuthError": "AuthenticationError",
     "ChatAnthropic": "Anthropic",
     **dict.fromkeys(("LLM", "ChatModel", "LanguageModel", "get_model"), _MODEL),
-    **dict.fromkeys(("set_default_model", "configure", "set_api_key", "api_key"), _MODEL),
+    **dict.fromkeys(
+        ("set_default_model", "configure", "set_api_key", "api_key", "get_llm"), _MODEL
+    ),
     **dict.fromkeys(("generate_sync", "run_sync"), "it is llmcore.sync.generate"),
     **dict.fromkeys(("agenerate", "generate_async"), "generate"),
     **dict.fromkeys(("streamText", "stream_generate", "stream_chat"), "stream"),
@@ -114,7 +128,9 @@ _OTHER_NAMES = {
     **dict.fromkeys(("models", "available_models"), "list_models"),
     **dict.fromkeys(("prompt", "Prompt", "PromptTemplate", "ChatPromptTemplate"), "use f-strings"),
     **dict.fromkeys(("speak", "tts"), "generate_speech"),
-    **dict.fromkeys(("MockModel", "MockLLM", "FakeLLM", "FakeListLLM"), _FAKE),
+    **dict.fromkeys(
+        ("MockModel", "MockLLM", "FakeLLM", "FakeListLLM", "TestModel", "FunctionModel"), _FAKE
+    ),
     **dict.fromkeys(("Semaphore", "Throttle", "Concurrency"), "ConcurrencyLimit"),
     **dict.fromkeys(("MCPClient", "McpClient", "MCPServer", "MCPServers"), _MCP),
     **dict.fromkeys(("MCPServerStdio", "McpServer"), _MCP),

@@ -103,6 +103,7 @@ NAMES = {
     "load": load,
     "requests_in": requests_in,
     "read_document": read_document,
+    "ERROR": LLMError("no", status_code=400),
     "VECTORS": EmbeddingResponse(provider="openai", model="m", embeddings=((0.5,),)),
 }
 
@@ -247,6 +248,8 @@ WRONG = {
     "sync.embed('openai:text-embedding-3-small', ['Hi'])": "`embed_many` takes several",
     "sync.Conversation(system='Be brief.')": r"first run: chat.generate\(model, prompt, system",
     "sync.generate('Hi', model=MODEL)": r"'model' twice: write generate\(model, prompt\)",
+    "_generate('Hi', rpm=5)": r"RateLimiter\(requests_per_minute=...\)",
+    "_generate('Hi', tool_timeout=5)": r"@tool\(timeout=...\)",
     "_generate('Hi', num_predict=5)": "did you mean 'max_tokens'",
     "_generate('Hi', system_instruction='x')": "did you mean 'system'",
     "_generate('Hi', generation_config={})": "one by one",
@@ -575,6 +578,26 @@ WRONG_NAMES = {
     "sync.McpServers": "use `from llmcore.sync.mcp import McpServers`",
     "VECTORS.vectors": "write `.embeddings`",
     "VECTORS.vector": "write `.embedding`",
+    "Client(environ={}).files": r"write client.upload_file\(...\)",
+    "Client(environ={}).batches": r"write Batches\(client\)",
+    "BLOCKING.models": r"write client.list_models\(provider\)",
+    "OpenAI().chat('m').context_window": r"get_model_info\(model.id, model.provider\)",
+    "RESULT.model_id": "`.response.model`",
+    "RESULT.to_json": r"`to_json\(result\)`",
+    "ERROR.code": "write `.error_code`",
+    "ERROR.status": "write `.status_code`",
+    "ERROR.body": "write `.raw`",
+    "ERROR.is_retryable": "write `.retryable`",
+    "ERROR.retry_afer": "did you mean 'retry_after'",
+    "llmcore.acomplete": "import generate`",
+    "llmcore.SyncClient": "it is llmcore.sync.Client",
+    "llmcore.Gateway": "openbridge serve",
+    "llmcore.TestModel": "import FakeModel",
+    "llmcore.embeddings": "import embed`",
+    "llmcore.moderate": "not supported",
+    "llmcore.RunContextWrapper": "tool_context=",
+    "llmcore.SQLiteSession": "import SQLiteStore",
+    "llmcore.BaseModel": r"generate_object\(model, prompt, schema=...\)",
 }
 
 

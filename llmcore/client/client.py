@@ -90,6 +90,10 @@ takes_requests: Final = with_awaited_hints(
     **dict.fromkeys(
         ("embeddings", "get_embeddings"), "call llmcore.embed(model, text, client=client)"
     ),
+    batches="write Batches(client), of llmcore.client.batches",
+    files="write client.upload_file(...)",
+    **dict.fromkeys(("images", "audio"), "see llmcore.generation.media"),
+    **dict.fromkeys(("with_options", "copy"), "give the setting to the call, such as timeout=..."),
     __enter__="write `async with`, or use llmcore.sync.Client in blocking code",
 )
 class Client(UnaryMethods, NotPickled):

@@ -399,6 +399,11 @@ _INSTEAD: Final = {
     **dict.fromkeys(
         ("thinking_budget", "budget_tokens"), "write reasoning=ReasoningOptions(budget_tokens=...)"
     ),
+    **dict.fromkeys(
+        ("rate_limit", "rate_limits", "rpm", "tpm"),
+        "give the client one: Client(middleware=[RateLimiter(requests_per_minute=...)])",
+    ),
+    "tool_timeout": "write it at each tool: @tool(timeout=...)",
     "previous_response_id": "continue with messages=[*result.messages, Message.user(...)]",
     "text": "the prompt is prompt=..., a format of the response response_format='json'",
     **dict.fromkeys(("format", "json_mode", "json"), "write response_format='json'"),

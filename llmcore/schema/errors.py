@@ -86,6 +86,14 @@ class LLMError(Exception):
         if self.cause is not None:
             self.__cause__ = self.cause
 
+    if not TYPE_CHECKING:  # type checkers report wrong attributes by themselves
+
+        def __getattr__(self, name: str) -> object:
+            """Raise AttributeError with the field that is meant by *name* in other libraries."""
+            from llmcore.schema.hints import no_attribute  # which needs this module
+
+            raise no_attribute(self, name, type(self), _NAMES_OF_OTHERS)
+
     def __str__(self) -> str:
         facts = [str(fact) for fact in (self.provider, self.status_code, self.error_code) if fact]
         text = f"{self.message}{self.hint or ''}"
@@ -107,6 +115,18 @@ class LLMError(Exception):
     def _values(self) -> dict[str, object]:
         """Return all fields except the cause, which cannot be compared by value."""
         return {name: getattr(self, name) for name in fields_dict(type(self)) if name != "cause"}
+
+
+_NAMES_OF_OTHERS: Final = {
+    **dict.fromkeys(("code", "type", "reason"), "write `.error_code`"),
+    **dict.fromkeys(("status", "http_status", "statusCode"), "write `.status_code`"),
+    **dict.fromkeys(("body", "data", "details"), "write `.raw`"),
+    "response": "write `.status_code` or `.raw`; `.partial` is the part of it that arrived",
+    "is_retryable": "write `.retryable`",
+    "llm_provider": "write `.provider`",
+    "model": "it is that of the request",
+}
+"""Attributes of other libraries' errors, with what to write instead."""
 
 
 def _portable(cause: BaseException | None) -> BaseException | None:

@@ -95,7 +95,7 @@ def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
 
     def decorate(cls: type[_T]) -> type[_T]:
         def __getattr__(self: object, name: str) -> Any:  # noqa: N807  (set on the class)
-            raise _no_attribute(self, name, type(self), instead)
+            raise no_attribute(self, name, type(self), instead)
 
         setattr(cls, "__getattr__", __getattr__)  # noqa: B010  (type checkers must not see it)
         return _not_subscriptable(cls, instead)
@@ -151,7 +151,7 @@ class _Foreign:
     hint: str
 
     def __get__(self, value: object, cls: type) -> NoReturn:
-        raise _no_attribute(cls if value is None else value, self.name, cls, {self.name: self.hint})
+        raise no_attribute(cls if value is None else value, self.name, cls, {self.name: self.hint})
 
 
 class Hinted(type):
@@ -176,7 +176,7 @@ class Hinted(type):
 
         def __getattr__(cls, name: str) -> Any:
             """Raise AttributeError with a hint."""
-            raise _no_attribute(cls, name, cls, cls._instead)
+            raise no_attribute(cls, name, cls, cls._instead)
 
 
 class Elsewhere:
@@ -196,9 +196,8 @@ class Elsewhere:
         raise AttributeError(self._error)
 
 
-def _no_attribute(
-    value: object, name: str, cls: type, instead: Mapping[str, str]
-) -> AttributeError:
+def no_attribute(value: object, name: str, cls: type, instead: Mapping[str, str]) -> AttributeError:
+    """Return the error of reading the attribute *name*, which *value* of *cls* does not have."""
     hint = instead.get(name) or nearest(name, dir(cls))
     owner = f"type object {cls.__name__!r}" if value is cls else f"{cls.__name__!r} object"
     message = f"{owner} has no attribute {name!r}"

@@ -75,6 +75,12 @@ class ConfiguredRoute(Protocol[Body_co]):
     bind_tools="write llmcore.generate(model, prompt, tools=[...])",
     batch="write llmcore.generate_many(model, prompts)",
     name="write `.id`",
+    count_tokens="write client.count_tokens(request(model=..., prompt=...))",
+    embed="write llmcore.embed(model, text)",
+    **dict.fromkeys(
+        ("info", "context_window", "prices", "capabilities"),
+        "write get_model_info(model.id, model.provider), of llmcore.catalog",
+    ),
 )
 @frozen
 class Model(Generic[Body_co]):

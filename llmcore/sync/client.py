@@ -23,6 +23,9 @@ _CALLS: Final = "call llmcore.sync.{}(..., client=client)"
         ("chat", "messages", "responses", "completions", "invoke", "run", "ask"),
         "call llmcore.sync.generate(model, prompt, client=client)",
     ),
+    models="write client.list_models(provider)",
+    batches="write Batches(client.asynchronous), of llmcore.client.batches",
+    files="write client.upload_file(...)",
     **{name: _CALLS.format(name) for name in ("embed", "rerank", "transcribe", "generate_image")},
 )
 @with_names_of_others(__aenter__="write `with`: llmcore.sync is blocking, llmcore.Client is not")
