@@ -74,6 +74,19 @@ class PlainReader:
             lines.append(line[:-1])
 
 
+def _ask_no_positions() -> None:
+    """Have prompt_toolkit not ask the terminal where its cursor is.
+
+    Some terminals do not answer, which ends in a warning within the chat, and an answer that comes
+    late is read as if it was typed.
+    """
+    from prompt_toolkit.application import get_app_session
+
+    output: Any = get_app_session().output
+    if hasattr(output, "enable_cpr"):  # not that of a console of Windows
+        output.enable_cpr = False
+
+
 class _EditingReader:
     """Reads with editing, history, completion of commands; Alt-Enter begins a new line."""
 
@@ -97,6 +110,7 @@ class _EditingReader:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         history = folder / "chat_history"
         history.touch(mode=0o600)
+        _ask_no_positions()
         self._session: PromptSession[str] = PromptSession(
             multiline=True,
             key_bindings=keys,

@@ -60,7 +60,6 @@ def spawn(*options: str, **variables: str) -> Any:
         **os.environ,
         "TERM": "xterm",
         "COLUMNS": "80",
-        "PROMPT_TOOLKIT_NO_CPR": "1",
         **variables,
     }
     command = ["-m", "llmcore", "chat", "-m", "vllm:m-1", *options]
@@ -83,6 +82,7 @@ def test_a_chat_in_a_terminal(server: Loopback) -> None:
     stream = {"content-type": "text/event-stream"}
     server.handler = lambda _: Answer([*script, b"data: [DONE]\n\n"], headers=stream)
     chat = spawn()
+    chat.logfile_read = shown = io.StringIO()
     chat.expect(EDITING)
     chat.send("First line")
     chat.send("\x1b\r")  # Alt-Enter
@@ -108,6 +108,7 @@ def test_a_chat_in_a_terminal(server: Loopback) -> None:
     chat.expect("Hello")
     chat.expect("\x1b\\[2m\\[.*s in all\\]\x1b\\[0m")  # dimmed
     assert sent(server) == ["First line\nsecond", text, "Hi"]
+    assert "\x1b[6n" not in shown.getvalue()  # the request of the cursor's position
     chat.expect(EDITING)
     chat.sendeof()
     chat.expect(pexpect.EOF)
