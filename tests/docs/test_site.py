@@ -95,7 +95,9 @@ def test_pages_in_a_browser_have_no_cut_code_and_no_broken_table(
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
-@pytest.mark.parametrize("name", ["migration", "openbridge", "fronts"])
+@pytest.mark.parametrize(
+    "name", ["migration", "openbridge", "fronts", "providers", "performance", "requirements"]
+)
 def test_tables_of_calls_and_settings_fit_on_a_laptop(name: str, site: Path, browser: Any) -> None:
     scrolling = """() => [...document.querySelectorAll(".md-typeset__scrollwrap")].filter(
       element => element.scrollWidth > element.clientWidth + 1).map(element => element.innerText)"""
