@@ -29,7 +29,7 @@ GROWTH: Final = (500, 5_000, 50_000)
 async def load(
     asked: Asked, at_once: int, count: int, events: int, request: bytes | None = None
 ) -> tuple[float, float, float]:
-    """Ask *count* times; return requests a second, CPU seconds of all, and seconds to a first event.
+    """Ask *count* times; return requests a second, CPU seconds of all, seconds to a first event.
 
     Responses are streams of so many *events*, or whole ones.
     """
