@@ -220,7 +220,7 @@ def of_one_response(run: Callable[[int], object]) -> float:
 
 @pytest.mark.parametrize("answer", SHORT)
 def test_short_response_costs_the_client_few_instructions(answer: str) -> None:
-    """What a request, a stream and its first token cost together; for most calls, that is all."""
+    """The request, the stream and its first token together, which most calls consist of."""
     model, chunks, _ = ANSWERS[answer]
     arrived = arrivals(chunks(1), in_burst=True)
 
