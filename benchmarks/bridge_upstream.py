@@ -86,6 +86,7 @@ class LoadConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._done: asyncio.Future[bytes] | None = None
+        self._first_at: float | None = None
 
     def data_received(self, data: bytes) -> None:
         """Collect the response, and return it once its end is there."""
@@ -110,7 +111,7 @@ class LoadConnection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._size = 0
         self._end: int | None = None
-        self._first_at: float | None = None
+        self._first_at = None
         self._done = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return await self._done

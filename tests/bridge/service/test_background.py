@@ -699,10 +699,10 @@ async def test_an_end_that_was_not_written_to_its_record_is_completed_by_a_reade
     class Killed(SqliteResponseStore):
         killed = False
 
-        async def put(self, record: Any) -> None:
+        async def put(self, record: Any, **options: Any) -> None:
             if self.killed:
                 raise StateUnavailableError("killed")
-            await super().put(record)
+            await super().put(record, **options)
 
     store = Killed(None, ttl_s=60, max_entries=10, max_bytes=10**6)
     states = lifecycle.Lifecycle(store)
