@@ -69,11 +69,8 @@ EventType: TypeAlias = Literal[
 ]
 """The `type` of an event, also in JSON: comparing it tells a type checker the event's class."""
 
-
 FinishReasonKind = Literal["stop", "length", "tool_calls", "content_filter", "error", "other"]
-NEUTRAL_REASONS: Final[Mapping[str, FinishReasonKind]] = {
-    kind: kind for kind in get_args(FinishReasonKind)
-}
+NEUTRAL_REASONS: Final[dict[str, FinishReasonKind]] = {k: k for k in get_args(FinishReasonKind)}
 """The neutral reasons, which are words of OpenAI's that other servers use, too."""
 
 
@@ -474,7 +471,6 @@ SEGMENT_ENDS: Final[Mapping[type, str]] = {
     ToolInputEnd: "tool",
 }
 """The kinds of segments by the events that start, continue and end one."""
-
 
 LLMEvent: TypeAlias = Union[
     StreamStart,
