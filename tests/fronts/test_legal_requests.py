@@ -293,9 +293,9 @@ def test_metadata_that_has_anthropics_name_of_the_end_user_is_kept() -> None:
 
 def test_a_field_that_is_lost_silently_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A control: a front that forgets to report."""
-    monkeypatch.setattr("llmcore.fronts.openai_chat.messages.reading.report_unknown", lambda *_: None)
+    monkeypatch.setattr("llmcore.fronts.reading.report_unknown", lambda *_: None)
     requests_of.cache_clear()
     found = list(silent("openai-chat", "gemini", "what may come"))
     requests_of.cache_clear()
 
-    assert found == ["messages[0].weight"]
+    assert "messages[0].weight" in found
