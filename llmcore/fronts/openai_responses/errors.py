@@ -5,23 +5,15 @@ Source: https://developers.openai.com/api/docs/guides/error-codes, read November
 
 from typing import Final
 
-from llmcore.fronts.errors import (
-    CONTEXT_LENGTH,
-    INVALID_REQUEST,
-    NO_QUOTA,
-    RATE_LIMIT,
-    SERVER_ERROR,
-    FrontError,
-    from_llm_error,
-)
+from llmcore.fronts import errors
 from llmcore.fronts.openai_forms import message_of
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 
 
-def previous_response_not_found(response_id: str) -> FrontError:
+def previous_response_not_found(response_id: str) -> errors.FrontError:
     """Return the error of a request that continues a response that is not stored, 400."""
-    return FrontError(
+    return errors.FrontError(
         status=400,
         message=f"Previous response with id '{response_id}' not found. Responses are kept only "
         "for a time, and not at all with store: false; send the whole conversation as input.",
@@ -30,14 +22,14 @@ def previous_response_not_found(response_id: str) -> FrontError:
     )
 
 
-def response_not_found(response_id: str) -> FrontError:
+def response_not_found(response_id: str) -> errors.FrontError:
     """Return the error of a response that is not stored, 404."""
-    return FrontError(status=404, message=f"Response with id '{response_id}' not found.")
+    return errors.FrontError(status=404, message=f"Response with id '{response_id}' not found.")
 
 
-def item_not_found(item_id: str) -> FrontError:
+def item_not_found(item_id: str) -> errors.FrontError:
     """Return the error of a reference to an item that is not stored, 404."""
-    return FrontError(
+    return errors.FrontError(
         status=404,
         message=f"Item with id '{item_id}' not found. Items are kept only for a time, and not "
         "at all with store: false; send the item itself instead of a reference.",
@@ -45,7 +37,7 @@ def item_not_found(item_id: str) -> FrontError:
     )
 
 
-_IN_RESPONSE: Final = (CONTEXT_LENGTH, NO_QUOTA, RATE_LIMIT)
+_IN_RESPONSE: Final = (errors.CONTEXT_LENGTH, errors.NO_QUOTA, errors.RATE_LIMIT)
 
 
 def response_error(error: LLMError) -> JsonObject:
@@ -57,8 +49,8 @@ def response_error(error: LLMError) -> JsonObject:
     (https://github.com/openai/codex, `codex-rs/codex-api/src/sse/responses.rs`), and OpenAI's SDKs
     list no such code of a response.
     """
-    failure = from_llm_error(error)
-    other = "invalid_prompt" if failure.type == INVALID_REQUEST else SERVER_ERROR
+    failure = errors.from_llm_error(error)
+    other = "invalid_prompt" if failure.type == errors.INVALID_REQUEST else errors.SERVER_ERROR
     code = failure.code if failure.code in _IN_RESPONSE else other
     return {"code": code, "message": message_of(failure)}
 

@@ -9,16 +9,8 @@ from typing import Any, Final
 
 from llmcore.fronts.front import Event, ResponseIdentity, Upstream
 from llmcore.fronts.hosted_calls import grounding_queries, hosted_call_kind
+from llmcore.fronts.openai_responses import items
 from llmcore.fronts.openai_responses.events import EventWriter, Sources
-from llmcore.fronts.openai_responses.items import (
-    MessageItem,
-    OpenItem,
-    ReasoningItem,
-    native_item,
-    show_file,
-    show_native,
-    show_search,
-)
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.output import OutputWriter
@@ -42,7 +34,7 @@ class ResponsesOutput(OutputWriter):
         self._show_state = request.shows_state
         self.writer = EventWriter(self.events, upstream.new_id, self.record, self.diagnostics)
         self.sources = Sources()
-        self.item: OpenItem | None = None
+        self.item: items.OpenItem | None = None
         """The open item."""
         self._text_start: events.TextStart | None = None
         self._input_text = ""
@@ -59,7 +51,7 @@ class ResponsesOutput(OutputWriter):
         queries = [] if self._searched else grounding_queries(event)
         if queries:
             self.close_item()
-            show_search(queries, self.sources.found_by_search(), self.writer)
+            items.show_search(queries, self.sources.found_by_search(), self.writer)
         if not self.record.needs_opaque_item:
             return
         # some clients show each reasoning item, also one without text
@@ -77,7 +69,7 @@ class ResponsesOutput(OutputWriter):
         writer = self.writer
         made: Event | None
         if kind == "reasoning":
-            if not isinstance(item, ReasoningItem) or not item.open:
+            if not isinstance(item, items.ReasoningItem) or not item.open:
                 return None
             made = item.delta(event)
         else:
@@ -96,11 +88,11 @@ class ResponsesOutput(OutputWriter):
         if item is not None:
             item.close(status)
 
-    def _reasoning(self, agent: object = None) -> ReasoningItem:
-        if isinstance(self.item, ReasoningItem):
+    def _reasoning(self, agent: object = None) -> items.ReasoningItem:
+        if isinstance(self.item, items.ReasoningItem):
             return self.item
         self.close_item()
-        item = self.item = ReasoningItem(
+        item = self.item = items.ReasoningItem(
             self.writer, agent, in_summary=self._in_summary, show_state=self._show_state
         )
         return item
@@ -115,18 +107,18 @@ class ResponsesOutput(OutputWriter):
         if start is not None:
             native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
             item = self.item
-            if not isinstance(item, MessageItem) or not item.has(native):
+            if not isinstance(item, items.MessageItem) or not item.has(native):
                 self.close_item()
-                item = self.item = MessageItem(self.writer, native, logprobs=self._logprobs)
+                item = self.item = items.MessageItem(self.writer, native, logprobs=self._logprobs)
             item.start(start)
-        if isinstance(self.item, MessageItem):
+        if isinstance(self.item, items.MessageItem):
             self.writer.add(self.item.delta(event))
 
     def _on_text_end(self, event: events.TextEnd) -> None:
         if event.citations:
             self.sources.cite(event.citations)
         start, self._text_start = self._text_start, None
-        if start is None and isinstance(self.item, MessageItem):
+        if start is None and isinstance(self.item, items.MessageItem):
             self.item.end(event)
         elif event.provider_metadata:
             if isinstance(self.item, HostedItem):
@@ -138,7 +130,7 @@ class ResponsesOutput(OutputWriter):
     def _on_reasoning_start(self, event: events.ReasoningStart) -> None:
         native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
         part_type, agent = str_or_none(native.get("part")), native.get(AGENT)
-        if isinstance(self.item, ReasoningItem) and not self.item.is_of(agent):
+        if isinstance(self.item, items.ReasoningItem) and not self.item.is_of(agent):
             self.close_item()
         item = self._reasoning(agent)
         if self._policy.reasoning_text == "auto" and part_type is not None:
@@ -184,10 +176,10 @@ class ResponsesOutput(OutputWriter):
     def _on_tool_result(self, event: events.ToolResult) -> None:
         if not event.provider_executed:
             return
-        native = native_item(event)
+        native = items.native_item(event)
         if native:  # a result that is an item of its own
             self.close_item()
-            show_native(native, self.record.part_of(event), self.writer)
+            items.show_native(native, self.record.part_of(event), self.writer)
         elif isinstance(self.item, HostedItem) and self.item.is_result(event):
             self.item.result(event)
             self.close_item()
@@ -202,7 +194,7 @@ class ResponsesOutput(OutputWriter):
             self.item.file(event)
             return
         self.close_item()
-        show_file(event, self.writer)
+        items.show_file(event, self.writer)
 
     def _on_provider_event(self, event: events.ProviderEvent) -> None:
         part = self.record.part_of(event)
@@ -210,7 +202,7 @@ class ResponsesOutput(OutputWriter):
             self.close_item()
             native = object_or_empty(event.data) if self.same_api else {}
             if str_or_none(native.get("type")):
-                show_native(native, part, self.writer)
+                items.show_native(native, part, self.writer)
             else:
                 self.record.show(part)  # made by another API: it is kept unseen
 
@@ -218,7 +210,7 @@ class ResponsesOutput(OutputWriter):
         self.sources.add(event)
 
 
-_TEXT_ITEMS: Final = (MessageItem, CallItem)
+_TEXT_ITEMS: Final = (items.MessageItem, CallItem)
 
 
 def _shows_summary(request: ReadResponsesRequest, upstream: Upstream) -> bool:

@@ -9,16 +9,9 @@ from typing import Any
 
 from llmcore.fronts.freeform_input import FreeformInput
 from llmcore.fronts.opaque_state import ShownPart
+from llmcore.fronts.openai_responses import items
 from llmcore.fronts.openai_responses.calls import call_item, call_part, call_type, id_prefix
 from llmcore.fronts.openai_responses.events import EventWriter
-from llmcore.fronts.openai_responses.items import (
-    LIFECYCLE,
-    hosted_item,
-    hosted_type,
-    native_item,
-    show_native,
-    shown_fields,
-)
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, CALL_IDS, METADATA_KEY
@@ -56,7 +49,7 @@ class CallItem:
 
     def _fields_of(self, metadata: Mapping[str, Any]) -> Item:
         """Return the fields of the upstream's call besides its name and input."""
-        fields = shown_fields(metadata, CALL_FIELDS)
+        fields = items.shown_fields(metadata, CALL_FIELDS)
         if not self._registry.native:
             fields.pop("namespace", None)
         return fields
@@ -103,9 +96,9 @@ class CallItem:
 
     def call(self, event: ToolCall, text: str) -> None:
         """Emit the whole call, whose input was *text*."""
-        native = native_item(event)
+        native = items.native_item(event)
         if native:
-            show_native(native, self._writer.record.part_of(event), self._writer)
+            items.show_native(native, self._writer.record.part_of(event), self._writer)
             return
         self._own |= self._fields_of(object_or_empty(event.provider_metadata.get(METADATA_KEY)))
         if not self._id:  # it began as an item of the upstream's, which did not come
@@ -187,7 +180,7 @@ class HostedItem:
     @property
     def draws(self) -> bool:
         """Whether the call's files are generated images."""
-        return self._call is not None and hosted_type(self._call) == "image_generation_call"
+        return self._call is not None and items.hosted_type(self._call) == "image_generation_call"
 
     def is_result(self, event: ToolResult) -> bool:
         """Return whether *event* is the call's result."""
@@ -196,15 +189,15 @@ class HostedItem:
     def call(self, event: ToolCall) -> None:
         """Show the call."""
         self._call = event
-        self._id = str_or_none(native_item(event).get("id")) or self._writer.new_id(
-            id_prefix(hosted_type(event))
+        self._id = str_or_none(items.native_item(event).get("id")) or self._writer.new_id(
+            id_prefix(items.hosted_type(event))
         )
         self._writer.item_added(self._item(event, "in_progress"))
-        for name in LIFECYCLE.get(hosted_type(event), ())[:-1]:
+        for name in items.LIFECYCLE.get(items.hosted_type(event), ())[:-1]:
             self._lifecycle(event, name)
 
     def _item(self, call: ToolCall, status: str) -> Item:
-        return hosted_item(
+        return items.hosted_item(
             call,
             self._result,
             self._files,
@@ -214,7 +207,7 @@ class HostedItem:
         )
 
     def _lifecycle(self, call: ToolCall, name: str) -> None:
-        type_ = f"response.{hosted_type(call)}.{name}"
+        type_ = f"response.{items.hosted_type(call)}.{name}"
         self._writer.write(type_, item_id=self._id, output_index=self._writer.index)
 
     def result(self, event: ToolResult) -> None:
@@ -231,8 +224,8 @@ class HostedItem:
         if call is None:
             return
         item = self._item(call, "completed")
-        failed = item.get("status") == "failed" and hosted_type(call) == "mcp_call"
-        for name in LIFECYCLE.get(hosted_type(call), ())[-1:]:
+        failed = item.get("status") == "failed" and items.hosted_type(call) == "mcp_call"
+        for name in items.LIFECYCLE.get(items.hosted_type(call), ())[-1:]:
             self._lifecycle(call, "failed" if failed else name)
         made = (call, *self._files, self._result)
         record = self._writer.record
