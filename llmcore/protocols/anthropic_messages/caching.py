@@ -10,20 +10,12 @@ thinking or on empty text. `llmcore.protocols.caching` shows where they are.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from llmcore.protocols import caching
 from llmcore.protocols.anthropic_messages.names import (
     RESULT_SUFFIX,
     THINKING_BLOCKS,
     Block,
     MessagesBody,
-)
-from llmcore.protocols.caching import (
-    SECTIONS,
-    CacheCandidate,
-    CacheLimits,
-    Position,
-    cache_mark,
-    choose_breakpoints,
-    drop_breakpoints,
 )
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.diagnostics import Diagnostics
@@ -52,32 +44,32 @@ def place_breakpoints(
     ]
     if policy.mode == "off":
         body.pop("cache_control", None)
-        drop_breakpoints(marked, "caching is off for this request", diagnostics)
-        chosen: dict[Position, CacheTtl] = {}
+        caching.drop_breakpoints(marked, "caching is off for this request", diagnostics)
+        chosen: dict[caching.Position, CacheTtl] = {}
     else:
         whole = object_or_empty(body.get("cache_control"))
-        limits = CacheLimits(
+        limits = caching.CacheLimits(
             slots=MAX_BREAKPOINTS - bool(whole),
             maximum=MAX_BREAKPOINTS,
             long_lived_end=whole.get("ttl") == "1h",
         )
         fills = policy.mode == "auto" and automatic
         places = _automatic(body, items, at_end=not whole) if fills else ()
-        chosen = choose_breakpoints(marked, places, limits, policy.ttl or "5m", diagnostics)
+        chosen = caching.choose_breakpoints(marked, places, limits, policy.ttl or "5m", diagnostics)
     for item in items.values():
         item.pop("cache_control", None)
     for position, ttl in chosen.items():
-        items[position]["cache_control"] = cache_mark(ttl)
+        items[position]["cache_control"] = caching.cache_mark(ttl)
     return bool(chosen) or _is_cached_elsewhere(body, items.values())
 
 
-_Places: TypeAlias = list[tuple[Position, Block]]
+_Places: TypeAlias = list[tuple[caching.Position, Block]]
 
 
-def _items(body: Mapping[str, Any]) -> dict[Position, Block]:
+def _items(body: Mapping[str, Any]) -> dict[caching.Position, Block]:
     """Return the tools, system texts and blocks of *body*, in the order of the prompt."""
-    items: dict[Position, Block] = {}
-    for number, section in enumerate(SECTIONS[:2]):
+    items: dict[caching.Position, Block] = {}
+    for number, section in enumerate(caching.SECTIONS[:2]):
         if section in body:
             for index, item in enumerate(objects(body[section])):
                 items[number, index, 0] = item
@@ -87,10 +79,10 @@ def _items(body: Mapping[str, Any]) -> dict[Position, Block]:
     return items
 
 
-def _candidate(position: Position, item: Block) -> CacheCandidate:
+def _candidate(position: caching.Position, item: Block) -> caching.CacheCandidate:
     number, index, block = position
-    path = f"{SECTIONS[number]}[{index}]" + (f".content[{block}]" if number == 2 else "")
-    return CacheCandidate(position, path, _takes_mark(position, item), _ttl(item))
+    path = f"{caching.SECTIONS[number]}[{index}]" + (f".content[{block}]" if number == 2 else "")
+    return caching.CacheCandidate(position, path, _takes_mark(position, item), _ttl(item))
 
 
 def _ttl(item: Block) -> CacheTtl | None:
@@ -100,9 +92,9 @@ def _ttl(item: Block) -> CacheTtl | None:
     return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
 
 
-def _takes_mark(position: Position, item: Block) -> bool:
+def _takes_mark(position: caching.Position, item: Block) -> bool:
     """Return whether *item* can be marked; an unknown type only if its author marked it."""
-    if SECTIONS[position[0]] == "tools":
+    if caching.SECTIONS[position[0]] == "tools":
         return not item.get("defer_loading")
     kind = str(item.get("type"))
     if kind in THINKING_BLOCKS:
@@ -113,8 +105,8 @@ def _takes_mark(position: Position, item: Block) -> bool:
 
 
 def _automatic(
-    body: Mapping[str, Any], items: dict[Position, Block], *, at_end: bool
-) -> Iterator[Position]:
+    body: Mapping[str, Any], items: dict[caching.Position, Block], *, at_end: bool
+) -> Iterator[caching.Position]:
     """Yield where automatic breakpoints go, most useful first."""
     sections: tuple[_Places, _Places, _Places] = ([], [], [])
     for found in reversed(items.items()):
@@ -132,7 +124,7 @@ def _automatic(
         yield from _first_place(found for found in talk if found[0][1] < last)
 
 
-def _first_place(items: Iterable[tuple[Position, Block]]) -> tuple[Position, ...]:
+def _first_place(items: Iterable[tuple[caching.Position, Block]]) -> tuple[caching.Position, ...]:
     """Return the first of *items* that can be marked, if there is one."""
     for position, item in items:
         if _takes_mark(position, item):

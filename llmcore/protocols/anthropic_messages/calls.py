@@ -14,24 +14,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols import blocks
 from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.blocks import (
-    Block,
-    FastPath,
-    continue_call,
-    end_call,
-    open_block,
-    start_call,
-)
 from llmcore.protocols.response_parts import Events
 from llmcore.schema.events import Source, ToolResult
 from llmcore.schema.json import JsonObject, JsonValue, present
 from llmcore.schema.native_json import object_or_empty, objects, str_or_empty, str_or_none
 from llmcore.schema.persistent import to_list
 
-_INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
+_INPUT: Final[blocks.FastPath] = ("input_json_delta", "partial_json")
 
 # -- calls
 
@@ -41,7 +34,7 @@ def on_call_start(
 ) -> MessagesState:
     """Open a call of the caller's tool, or of one that the provider runs."""
     metadata = {name: block[name] for name in _BESIDE if block.get(name)}
-    return start_call(
+    return blocks.start_call(
         state,
         index,
         block,
@@ -59,16 +52,16 @@ _BESIDE: Final = ("caller", "toolset_name")
 """Further fields of a call: the code that makes it, and the family of its tool."""
 
 
-def on_input(block: Block, delta: Event, events: Events) -> Block:
+def on_input(block: blocks.Block, delta: Event, events: Events) -> blocks.Block:
     """Return the call with more of its input."""
     if block.kind not in ("tool", "freeform", "format"):
         return keep_delta(block, delta, events)
-    return continue_call(block, str_or_empty(delta.get("partial_json")), events, _INPUT)
+    return blocks.continue_call(block, str_or_empty(delta.get("partial_json")), events, _INPUT)
 
 
-def end_tool(block: Block, events: Events) -> None:
+def end_tool(block: blocks.Block, events: Events) -> None:
     """Emit the end of a call."""
-    end_call(block, events, METADATA_KEY, _NOT_METADATA)
+    blocks.end_call(block, events, METADATA_KEY, _NOT_METADATA)
 
 
 _NOT_METADATA: Final = frozenset({"id", "name", "input"})
@@ -81,10 +74,10 @@ def on_result_start(
     state: MessagesState, index: object, block: Event, _events: Events
 ) -> MessagesState:
     """Open a result, which is emitted when it is complete."""
-    return open_block(state, index, Block(kind="result", native=block))
+    return blocks.open_block(state, index, blocks.Block(kind="result", native=block))
 
 
-def end_result(state: MessagesState, block: Block, events: Events) -> MessagesState:
+def end_result(state: MessagesState, block: blocks.Block, events: Events) -> MessagesState:
     """Emit a result, and the pages in it as sources."""
     native = apply_deltas(block.native, to_list(block.pieces))
     call_id = str_or_empty(native.get("tool_use_id"))

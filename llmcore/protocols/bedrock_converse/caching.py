@@ -15,17 +15,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from llmcore.protocols import caching
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import Block
-from llmcore.protocols.caching import (
-    SECTIONS,
-    CacheCandidate,
-    CacheLimits,
-    Position,
-    Section,
-    choose_breakpoints,
-    drop_breakpoints,
-)
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.options import CachePolicy
@@ -41,16 +33,16 @@ def cache_point(ttl: CacheTtl | None) -> Block:
 class _BlockList(msgspec.Struct, frozen=True):
     """A list that can have cache points, without them."""
 
-    section: Section
+    section: caching.Section
     index: int
     """The number of the message whose content it is; 0 for tools and the system."""
     path: str
     items: list[Block]
     takes_points: bool
 
-    def position(self, item: int) -> Position:
+    def position(self, item: int) -> caching.Position:
         """Return the place after *item*."""
-        return SECTIONS.index(self.section), self.index, item
+        return caching.SECTIONS.index(self.section), self.index, item
 
 
 def place_points(
@@ -73,11 +65,11 @@ def place_points(
         for candidate in _remove_points(items, rules, diagnostics)
     ]
     wanted: CacheTtl = "1h" if policy.ttl == "1h" and rules.long_cache else "5m"
-    chosen: dict[Position, CacheTtl] = {}
+    chosen: dict[caching.Position, CacheTtl] = {}
     if policy.mode == "off":
-        drop_breakpoints(marked, "caching is off for this request", diagnostics)
+        caching.drop_breakpoints(marked, "caching is off for this request", diagnostics)
     else:
-        limits = CacheLimits(
+        limits = caching.CacheLimits(
             slots=MAX_CACHE_POINTS,
             maximum=MAX_CACHE_POINTS,
             noun="cache points",
@@ -85,7 +77,7 @@ def place_points(
         )
         fills = policy.mode == "auto" and automatic and rules.auto_cache
         places = _automatic_places(lists, rules) if fills else ()
-        chosen = choose_breakpoints(marked, places, limits, wanted, diagnostics)
+        chosen = caching.choose_breakpoints(marked, places, limits, wanted, diagnostics)
     if policy.ttl == "1h" != wanted:
         why = "the model keeps a prefix for five minutes only"
         diagnostics.at("cache.ttl").changed("cache-ttl-shortened", why)
@@ -106,7 +98,7 @@ def _lists(body: dict[str, Any], rules: ConverseRules) -> Iterator[_BlockList]:
         yield _BlockList("messages", index, path, message["content"], "messages" in takes)
 
 
-def _may_follow(block: Block, section: Section, rules: ConverseRules) -> bool:
+def _may_follow(block: Block, section: caching.Section, rules: ConverseRules) -> bool:
     """Return whether a cache point may come directly after *block*."""
     if section != "messages":
         return True
@@ -126,7 +118,7 @@ def _last_place(items: _BlockList, rules: ConverseRules) -> int | None:
     return None
 
 
-def _automatic_places(lists: list[_BlockList], rules: ConverseRules) -> Iterator[Position]:
+def _automatic_places(lists: list[_BlockList], rules: ConverseRules) -> Iterator[caching.Position]:
     """Yield where automatic cache points go, most useful first."""
     tools, system, *turns = lists
     same_side = turns[::2] if len(turns) % 2 else turns[1::2]  # the side of the last message
@@ -138,7 +130,7 @@ def _automatic_places(lists: list[_BlockList], rules: ConverseRules) -> Iterator
 
 def _remove_points(
     blocks: _BlockList, rules: ConverseRules, diagnostics: Diagnostics
-) -> Iterator[CacheCandidate]:
+) -> Iterator[caching.CacheCandidate]:
     """Remove the caller's cache points from a list, and yield where they may be in it."""
     items, used_places = list(blocks.items), set[int]()
     blocks.items.clear()
@@ -150,14 +142,16 @@ def _remove_points(
         asked_place = len(blocks.items) - 1
         ttl: CacheTtl = "1h" if mark.get("ttl") == "1h" else "5m"
         path = f"{blocks.path}[{max(asked_place, 0)}]"
-        point = CacheCandidate(blocks.position(asked_place), path, allowed=True, ttl=ttl)
+        point = caching.CacheCandidate(blocks.position(asked_place), path, allowed=True, ttl=ttl)
         if not blocks.takes_points:
             why = f"the model accepts no cache points in {blocks.section}"
-            drop_breakpoints([point], why, diagnostics)
+            caching.drop_breakpoints([point], why, diagnostics)
             continue
         place = _last_place(blocks, rules)
         if place is None:
-            drop_breakpoints([point], "it cannot be the end of a cached prefix", diagnostics)
+            caching.drop_breakpoints(
+                [point], "it cannot be the end of a cached prefix", diagnostics
+            )
         elif place not in used_places:
             used_places.add(place)
             if place != asked_place:

@@ -15,16 +15,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols import blocks
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, keep_delta
-from llmcore.protocols.blocks import (
-    Block,
-    FastPath,
-    continue_call,
-    open_block,
-    replace_block,
-    start_call,
-)
 from llmcore.protocols.response_parts import Events
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, ToolResult
@@ -32,7 +25,7 @@ from llmcore.schema.json import NativeObject, text_or_json_or_empty, without
 from llmcore.schema.native_json import object_or_empty, objects, str_or_empty
 from llmcore.schema.persistent import PersistentList, to_list
 
-_INPUT: Final[FastPath] = ("toolUse", "input")
+_INPUT: Final[blocks.FastPath] = ("toolUse", "input")
 
 # -- calls
 
@@ -41,7 +34,7 @@ def on_call_start(
     state: ConverseState, index: object, _member: str, call: NativeObject, events: Events
 ) -> ConverseState:
     """Open a call of the caller's tool, or of one that the service runs."""
-    return start_call(
+    return blocks.start_call(
         state,
         index,
         call,
@@ -63,8 +56,8 @@ def on_input(
         message = "input arrived for a tool that the stream did not name"
         events.append(ErrorEvent(StreamError(message, raw=delta)))
         return state
-    after = continue_call(block, text_or_json_or_empty(given), events, _INPUT)
-    return state if after is block else replace_block(state, index, after)
+    after = blocks.continue_call(block, text_or_json_or_empty(given), events, _INPUT)
+    return state if after is block else blocks.replace_block(state, index, after)
 
 
 # -- results of the service's tools
@@ -75,7 +68,7 @@ def on_result_start(
 ) -> ConverseState:
     """Open a result, which is emitted when it is complete."""
     native = without(result, "content")
-    state = open_block(state, index, Block(kind="result", native=native))
+    state = blocks.open_block(state, index, blocks.Block(kind="result", native=native))
     return on_result(state, index, {"toolResult": result.get("content")}, events)
 
 
@@ -89,10 +82,10 @@ def on_result(
     pieces = block.pieces
     for item in objects(delta["toolResult"]):
         pieces = PersistentList(item, pieces)
-    return replace_block(state, index, replace(block, pieces=pieces))
+    return blocks.replace_block(state, index, replace(block, pieces=pieces))
 
 
-def end_result(state: ConverseState, block: Block, events: Events) -> None:
+def end_result(state: ConverseState, block: blocks.Block, events: Events) -> None:
     """Emit a result."""
     call_id = str_or_empty(block.native.get("toolUseId"))
     native = {k: v for k, v in block.native.items() if k != "toolUseId" and v is not None}

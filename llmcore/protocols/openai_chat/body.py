@@ -9,21 +9,8 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, cast
 
+from llmcore.protocols import forced_format, lowering
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
-from llmcore.protocols.forced_format import (
-    NO_OBJECT,
-    allows_object,
-    format_in_words,
-    lower_openai_schema,
-    words_of_json_mode,
-)
-from llmcore.protocols.lowering import (
-    check_least,
-    lower_service_tier,
-    matches_model,
-    with_accepted_effort,
-    with_stream_options,
-)
 from llmcore.protocols.openai_chat import names
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
@@ -50,7 +37,7 @@ def from_request(
 def _lower(
     request: LLMRequest, stream: bool, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
-    request = with_accepted_effort(request, dialect.efforts, diagnostics)
+    request = lowering.with_accepted_effort(request, dialect.efforts, diagnostics)
     context = target_of(request, dialect)
     fields, words = _lower_asked(request, context, diagnostics)
     messages = lower_messages(request, context, words, diagnostics)
@@ -62,7 +49,7 @@ def _lower(
         **lower_reasoning(request, dialect, diagnostics),
         **lower_caching(request, messages, context, diagnostics),
     }
-    tier = lower_service_tier(request, dict(dialect.service_tiers), diagnostics)
+    tier = lowering.lower_service_tier(request, dict(dialect.service_tiers), diagnostics)
     if tier is not None:
         body["service_tier"] = tier
     if request.metadata:
@@ -71,7 +58,7 @@ def _lower(
     if stream and dialect.stream_usage:
         body["stream_options"] = {"include_usage": True}
     options = request.options_for(METADATA_KEY, request.provider_id)
-    return with_stream_options(body, options, stream=stream)
+    return lowering.with_stream_options(body, options, stream=stream)
 
 
 def _lower_asked(
@@ -91,7 +78,7 @@ def _lower_asked(
         fields["response_format"] = response_format
         if response_format["type"] == "json_object":
             contents = chain(request.system, *(message.content for message in request.messages))
-            words = words or words_of_json_mode(contents, diagnostics)
+            words = words or forced_format.words_of_json_mode(contents, diagnostics)
     return fields, [words] if words else []
 
 
@@ -104,18 +91,20 @@ def lower_response_format(
     """Return `response_format`, and instructions for a format that the server does not enforce."""
     if response_format is None or response_format.type == "text":
         return {}, ""
-    of_object = allows_object(response_format)
+    of_object = forced_format.allows_object(response_format)
     knows_schemas = "json_schema" in dialect.response_formats
     if response_format.type == "json_schema" and knows_schemas and of_object:
         has_strict = dialect.strict_schemas
-        schema = lower_openai_schema(response_format, diagnostics, has_strict=has_strict)
+        schema = forced_format.lower_openai_schema(
+            response_format, diagnostics, has_strict=has_strict
+        )
         return {"type": "json_schema", "json_schema": schema}, ""
     enforced = "json" in dialect.response_formats and of_object
     if response_format.type == "json" and enforced:
         return {"type": "json_object"}, ""
     unenforced = f"the server does not enforce {response_format.type!r}"
-    why = NO_OBJECT if knows_schemas and not of_object else unenforced
-    words = format_in_words(response_format, why, diagnostics)
+    why = forced_format.NO_OBJECT if knows_schemas and not of_object else unenforced
+    words = forced_format.format_in_words(response_format, why, diagnostics)
     return {"type": "json_object"} if enforced else {}, words
 
 
@@ -133,7 +122,7 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     values = _read_options(options)
     if values == _UNSET:  # as of many requests
         return present({limit: dialect.default_max_tokens})
-    check_least(options, names.LEAST)
+    lowering.check_least(options, names.LEAST)
     native = {**names.PARAMETERS, "max_tokens": limit, "seed": dialect.seed_field}
     fields = dict(zip(native.values(), values, strict=True))
     if options.max_tokens is None:
@@ -170,7 +159,7 @@ def lower_caching(
     for name, value in (("key", cache.key), ("retention", cache.retention)):
         if value is not None and not dialect.prompt_cache_key:
             diagnostics.at(f"cache.{name}").unsupported(f"the server has no cache {name}")
-    if cache.mode == "auto" and matches_model(dialect.auto_cache_models, request.model_id):
+    if cache.mode == "auto" and lowering.matches_model(dialect.auto_cache_models, request.model_id):
         fields["cache_control"] = cache_mark(cache.ttl)
     elif cache.ttl is not None and not dialect.cache_control:
         diagnostics.at("cache.ttl").unsupported("the server decides how long it caches")
@@ -185,7 +174,7 @@ def _supported(
     rejected = dialect.unsupported
     if dialect.fixed_sampling.rejects(request.model_id, body.get("reasoning_effort", effort)):
         rejected |= SAMPLING
-    if matches_model(dialect.no_stop, request.model_id):
+    if lowering.matches_model(dialect.no_stop, request.model_id):
         rejected |= {"stop"}
     if body.get("temperature") == 1:
         rejected -= {"temperature"}  # the one value that every model takes
@@ -230,7 +219,11 @@ def _reasoning_beside_tools(
     reasoning, choice, model = request.reasoning, request.tool_choice, request.model_id
     effort = reasoning.effort if reasoning else None
     forced = choice is not None and choice.mode in ("required", "named")
-    if effort != "none" and forced and matches_model(dialect.forced_calls_stop_thinking, model):
+    if (
+        effort != "none"
+        and forced
+        and lowering.matches_model(dialect.forced_calls_stop_thinking, model)
+    ):
         why = f"{model} can be forced to call a tool only while it does not think"
     elif request.tools and dialect.thinks_not_beside_tools(model, effort):
         why = f"{model} supports tools over Chat Completions only without reasoning"

@@ -7,15 +7,8 @@ defaults are OpenAI's own.
 import re
 from typing import Final, Literal, get_args
 
+from llmcore.protocols import lowering
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
-from llmcore.protocols.lowering import (
-    OPENAI_ALWAYS_THINKS,
-    OPENAI_EFFORTS,
-    OPENAI_FIXED_SAMPLING,
-    Efforts,
-    FixedSampling,
-    matches_model,
-)
 from llmcore.protocols.openai_chat.names import CALL_IDS
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.protocols.tools import CallIdRule, freeform_tools
@@ -143,9 +136,9 @@ class ChatDialect:
         (name, name) for name in get_args(ServiceTier)
     )
     """The values of `service_tier` by the neutral tiers; none if there is no such parameter."""
-    fixed_sampling: FixedSampling = FixedSampling()
+    fixed_sampling: lowering.FixedSampling = lowering.FixedSampling()
     """Models that reject sampling parameters."""
-    efforts: Efforts = ()
+    efforts: lowering.Efforts = ()
     """The efforts of reasoning that models accept."""
     no_stop: str = ""
     """Models (a pattern for the whole id) that reject `stop`."""
@@ -195,7 +188,7 @@ class ChatDialect:
 
     def limit_field(self, model: str) -> str:
         """Return the field that limits the output of *model*."""
-        named = matches_model(self.completion_models, model)
+        named = lowering.matches_model(self.completion_models, model)
         return "max_completion_tokens" if named else self.max_tokens_field
 
     @property
@@ -205,7 +198,7 @@ class ChatDialect:
 
     def checks_signatures(self, model: str) -> bool:
         """Return whether *model* requires a thought signature on the first call of a message."""
-        return matches_model(self.signed_calls, model)
+        return lowering.matches_model(self.signed_calls, model)
 
     def reasoning_control(self, model: str) -> ReasoningControl:
         """Return which parameter asks *model* for thinking."""
@@ -222,19 +215,18 @@ class ChatDialect:
     def thinks_not_beside_tools(self, model: str, effort: str | None) -> bool:
         """Return whether *model* would think, but must not in order to be offered tools."""
         # such models take sampling parameters exactly while they do not think
-        return matches_model(self.tools_stop_thinking, model) and self.fixed_sampling.rejects(
-            model, effort
-        )
+        matches = lowering.matches_model(self.tools_stop_thinking, model)
+        return matches and self.fixed_sampling.rejects(model, effort)
 
 
 OPENAI = ChatDialect(
-    fixed_sampling=OPENAI_FIXED_SAMPLING,
+    fixed_sampling=lowering.OPENAI_FIXED_SAMPLING,
     # the Responses API alone takes `max`, as was tried with GPT-6 Astra and GPT-5.6:
     # https://github.com/BerriAI/litellm-docs/pull/1173,
     # https://github.com/mnfst/modelparams.dev/pull/236
     efforts=tuple(
         (models, tuple(effort for effort in levels if effort != "max"))
-        for models, levels in OPENAI_EFFORTS
+        for models, levels in lowering.OPENAI_EFFORTS
     ),
     # "Not supported with latest reasoning models": the documents name o3 and o4-mini alone, but
     # see https://github.com/huggingface/smolagents/issues/1893 and pull 1868
@@ -242,7 +234,7 @@ OPENAI = ChatDialect(
     # https://developers.openai.com/api/docs/guides/deployment-checklist ("support function calling
     # in Chat Completions only with reasoning_effort: none"),
     # https://github.com/openai/openai-openapi/issues/541
-    tools_stop_thinking=rf"gpt-5\.[4-9].*|(?!{OPENAI_ALWAYS_THINKS})gpt-([6-9]|[12]\d).*",
+    tools_stop_thinking=rf"gpt-5\.[4-9].*|(?!{lowering.OPENAI_ALWAYS_THINKS})gpt-([6-9]|[12]\d).*",
     breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
 COMPATIBLE = ChatDialect(

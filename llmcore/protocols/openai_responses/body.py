@@ -11,21 +11,8 @@ from typing import Any, Final, cast
 
 from attrs import evolve
 
+from llmcore.protocols import forced_format, lowering
 from llmcore.protocols.caching import openai_cache_fields
-from llmcore.protocols.forced_format import (
-    NO_OBJECT,
-    allows_object,
-    format_in_words,
-    lower_openai_schema,
-    words_of_json_mode,
-)
-from llmcore.protocols.lowering import (
-    check_least,
-    is_unset,
-    note_missing,
-    with_accepted_effort,
-    with_stream_options,
-)
 from llmcore.protocols.openai_responses import names
 from llmcore.protocols.openai_responses.continuation import chains, continued, digests, note_lost
 from llmcore.protocols.openai_responses.messages import (
@@ -71,7 +58,7 @@ def _lower(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     request = _with_known_tools(request, dialect, diagnostics)
-    request = with_accepted_effort(request, dialect.efforts, diagnostics)
+    request = lowering.with_accepted_effort(request, dialect.efforts, diagnostics)
     if dialect.efforts:
         request = _with_effort_to_search(request, diagnostics)
     given = request.options_for(METADATA_KEY, request.provider_id)
@@ -121,7 +108,7 @@ def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> N
     if isinstance(included, list):
         included_by_both = [*body.get("include", ()), *included]
         options = {**options, "include": list(dict.fromkeys(map(str, included_by_both)))}
-    return with_stream_options(body, options, stream=stream)
+    return lowering.with_stream_options(body, options, stream=stream)
 
 
 # -- the provider's store
@@ -194,9 +181,11 @@ def lower_text(
         return {}, ""
     if response_format.type == "json":
         return {"text": {"format": {"type": "json_object"}}}, ""
-    if not allows_object(response_format):
-        return {}, format_in_words(response_format, NO_OBJECT, diagnostics)
-    schema = lower_openai_schema(response_format, diagnostics)
+    if not forced_format.allows_object(response_format):
+        return {}, forced_format.format_in_words(
+            response_format, forced_format.NO_OBJECT, diagnostics
+        )
+    schema = forced_format.lower_openai_schema(response_format, diagnostics)
     return {"text": {"format": {"type": "json_schema", **schema}}}, ""
 
 
@@ -210,11 +199,11 @@ def _name_json(
     """
     parts = list(chain.from_iterable(turn.content for turn in request.messages))
     instructions = TextPart(body.get("instructions", ""))
-    named = not words_of_json_mode([instructions], Diagnostics())
-    if moves and named and words_of_json_mode(parts, Diagnostics()):
+    named = not forced_format.words_of_json_mode([instructions], Diagnostics())
+    if moves and named and forced_format.words_of_json_mode(parts, Diagnostics()):
         words = body.pop("instructions")
     else:
-        words = words_of_json_mode(parts, diagnostics)
+        words = forced_format.words_of_json_mode(parts, diagnostics)
     if words:
         message = {"type": "message", "role": "system", "content": words}
         body["input"] = [message, *body["input"]]
@@ -233,10 +222,10 @@ _read_options: Final[Callable[[GenerationOptions], tuple[Any, ...]]] = attrgette
 def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
-    if is_unset(options):
+    if lowering.is_unset(options):
         return {}
-    check_least(options, names.LEAST)
-    note_missing(options, names.MISSING_PARAMETERS, diagnostics, "the Responses API")
+    lowering.check_least(options, names.LEAST)
+    lowering.note_missing(options, names.MISSING_PARAMETERS, diagnostics, "the Responses API")
     values = zip(names.PARAMETERS.values(), _read_options(options), strict=True)
     return {name: value for name, value in values if value is not None}
 

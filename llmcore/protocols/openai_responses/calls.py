@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.media import decode_leniently
+from llmcore.protocols.openai_responses import names
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
     escaped,
@@ -35,18 +36,6 @@ from llmcore.protocols.openai_responses.call_inputs import (
 from llmcore.protocols.openai_responses.content import announce_file, announce_page
 from llmcore.protocols.openai_responses.finish import on_notification
 from llmcore.protocols.openai_responses.matching import match_inside, match_or_begin
-from llmcore.protocols.openai_responses.names import (
-    CALL_FIELDS,
-    CALL_TOOLS,
-    CLIENT_CALLS,
-    METADATA_KEY,
-    NAMED_CALLS,
-    OUTPUT_ONLY_ITEMS,
-    OUTPUT_TOOLS,
-    PAGES_OF_ITEMS,
-    X_SEARCH_IDS,
-    unread_fields,
-)
 from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
 from llmcore.protocols.response_parts import Events
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
@@ -88,16 +77,20 @@ def is_client_run(native: NativeObject) -> bool:
         case "tool_search_call":
             return native.get("execution") == "client"
         case "custom_tool_call":
-            return not str(native.get("call_id")).startswith(X_SEARCH_IDS)
+            return not str(native.get("call_id")).startswith(names.X_SEARCH_IDS)
         case type_:
-            return type_ in CLIENT_CALLS
+            return type_ in names.CLIENT_CALLS
 
 
 def _tool_name(native: NativeObject) -> str | None:
     type_ = str(native.get("type"))
     if type_ == "custom_tool_call" and not is_client_run(native):
         return "x_search"
-    return str_or_none(native.get("name")) if type_ in NAMED_CALLS else CALL_TOOLS.get(type_)
+    return (
+        str_or_none(native.get("name"))
+        if type_ in names.NAMED_CALLS
+        else names.CALL_TOOLS.get(type_)
+    )
 
 
 # -- the beginning
@@ -109,7 +102,7 @@ def begin_call(state: ResponsesState, item: Item, events: Events) -> ResponsesSt
     state, item = _start_call(state, item, events)
     field = input_field(item.type)
     text = text_or_json_or_empty(item.native.get(field))
-    if item.type not in NAMED_CALLS or not item.call_id or not text:
+    if item.type not in names.NAMED_CALLS or not item.call_id or not text:
         return state
     item = replace(item, native={**item.native, field: ""})
     if _is_wrapped(state, item):
@@ -152,16 +145,16 @@ def _start_call(state: ResponsesState, item: Item, events: Events) -> tuple[Resp
 def _begins_with(native: NativeObject) -> ProviderMetadata:
     """Return what is known of a call besides its name: further fields, or a built-in's item."""
     type_ = str(native.get("type"))
-    if type_ in NAMED_CALLS:
+    if type_ in names.NAMED_CALLS:
         fields = _call_fields(native)
     else:
         fields = {"type": type_} if is_client_run(native) else {}
-    return {METADATA_KEY: fields} if fields else {}
+    return {names.METADATA_KEY: fields} if fields else {}
 
 
 def _call_fields(native: NativeObject) -> NativeObject:
-    fields = {name: native[name] for name in CALL_FIELDS if native.get(name)}
-    unread = unread_fields(native)
+    fields = {name: native[name] for name in names.CALL_FIELDS if native.get(name)}
+    unread = names.unread_fields(native)
     return {**fields, ITEM_FIELDS: unread} if unread else fields
 
 
@@ -297,7 +290,7 @@ def settle_call(state: ResponsesState, item: Item, events: Events) -> ResponsesS
     if item.skipped and not text:
         message = "the arguments of a tool call arrived before its name and were not repeated"
         events.append(ErrorEvent(StreamError(message, raw=item.native)))
-    metadata = {METADATA_KEY: _replayed(item)}
+    metadata = {names.METADATA_KEY: _replayed(item)}
     events.append(ToolInputEnd(item.call_id, text, provider_metadata=metadata))
     if is_client_run(item.native) and not state.info.called:
         state = replace(state, info=replace(state.info, called=True))
@@ -306,7 +299,7 @@ def settle_call(state: ResponsesState, item: Item, events: Events) -> ResponsesS
 
 def _whole_input(item: Item, events: Events) -> str:
     """Return the whole input as the server sent it; empty if only its deltas came."""
-    if item.type in NAMED_CALLS:
+    if item.type in names.NAMED_CALLS:
         return input_text(item.native) or item.text
     if item.closing and not plain_texts(item.native):
         events.append(ToolInputDelta(item.call_id, item.closing))
@@ -316,7 +309,7 @@ def _whole_input(item: Item, events: Events) -> str:
 
 def _replayed(item: Item) -> NativeObject:
     """Return the metadata that replaying the call needs."""
-    if item.type in NAMED_CALLS:
+    if item.type in names.NAMED_CALLS:
         return {**item.metadata, **_call_fields(item.native)}
     return {**item.metadata, "item": item.native}
 
@@ -333,7 +326,7 @@ def settle_hosted(state: ResponsesState, item: Item, events: Events) -> Response
     state, item = _start_call(state, item, events)
     if not item.call_id:  # an MCP call that lost its name
         return settle_unknown(state, item, events)
-    metadata = {METADATA_KEY: {**item.metadata, "item": _without_image(native)}}
+    metadata = {names.METADATA_KEY: {**item.metadata, "item": _without_image(native)}}
     text = _whole_input(item, events)
     events.append(ToolInputEnd(item.call_id, text, provider_metadata=metadata))
     state = with_item(state, replace(item, done=True))
@@ -350,7 +343,7 @@ def settle_hosted(state: ResponsesState, item: Item, events: Events) -> Response
             name=_tool_name(native),
             is_error=_failed(native),
             provider_executed=True,
-            provider_metadata={METADATA_KEY: {"index": item.position}},
+            provider_metadata={names.METADATA_KEY: {"index": item.position}},
         )
     )
     return state
@@ -376,7 +369,7 @@ def _emit_image(item: Item, events: Events) -> None:
             id=f"image_{item.position}",
             media_type=_IMAGE_TYPES.get(form, f"image/{form}"),
             data=decode_leniently(native["result"]),
-            provider_metadata={METADATA_KEY: {"index": item.position}},
+            provider_metadata={names.METADATA_KEY: {"index": item.position}},
         )
     )
 
@@ -428,10 +421,10 @@ def settle_output(state: ResponsesState, item: Item, events: Events) -> Response
         ToolResult(
             call_id,
             _output(native),
-            name=OUTPUT_TOOLS[item.type],
+            name=names.OUTPUT_TOOLS[item.type],
             is_error=_failed(native),
             provider_executed=True,
-            provider_metadata={METADATA_KEY: {**item.metadata, "item": native}},
+            provider_metadata={names.METADATA_KEY: {**item.metadata, "item": native}},
         )
     )
     return with_item(state, replace(item, done=True))
@@ -464,13 +457,13 @@ def _output(native: NativeObject) -> JsonValue:
 
 def settle_unknown(state: ResponsesState, item: Item, events: Events) -> ResponsesState:
     """Emit an item of another type as it is, to be sent back; compaction items are such."""
-    pages: Any = item.native if item.type in PAGES_OF_ITEMS else None
-    for step in PAGES_OF_ITEMS.get(item.type, ()):
+    pages: Any = item.native if item.type in names.PAGES_OF_ITEMS else None
+    for step in names.PAGES_OF_ITEMS.get(item.type, ()):
         pages = object_or_empty(pages).get(step)
     for page in objects_or_one(pages):
         state = announce_page(state, page.get("url"), page.get("title"), events)
-    metadata = {METADATA_KEY: item.metadata}
-    replay = item.type not in OUTPUT_ONLY_ITEMS
+    metadata = {names.METADATA_KEY: item.metadata}
+    replay = item.type not in names.OUTPUT_ONLY_ITEMS
     events.append(
         ProviderEvent(state.owner, item.native, replay=replay, provider_metadata=metadata)
     )

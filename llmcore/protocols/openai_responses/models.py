@@ -9,14 +9,8 @@ from typing import Final, Literal
 
 from attrs import evolve
 
+from llmcore.protocols import lowering
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
-from llmcore.protocols.lowering import (
-    OPENAI_EFFORTS,
-    OPENAI_FIXED_SAMPLING,
-    Efforts,
-    FixedSampling,
-    matches_model,
-)
 from llmcore.schema.frozen import frozen
 
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
@@ -38,9 +32,9 @@ class ResponsesDialect:
     plain_models: str = ""
     """Models (a pattern, searched in the id) that do not reason and reject
     `include: ["reasoning.encrypted_content"]`."""
-    fixed_sampling: FixedSampling = FixedSampling()
+    fixed_sampling: lowering.FixedSampling = lowering.FixedSampling()
     """Models that reject sampling parameters."""
-    efforts: Efforts = ()
+    efforts: lowering.Efforts = ()
     """The efforts of reasoning that models accept."""
     never_concise: str = ""
     """Models (a pattern for the whole id) that reject the `summary` of reasoning `concise`."""
@@ -49,7 +43,7 @@ class ResponsesDialect:
 
     def takes_concise(self, model: str) -> bool:
         """Return whether *model* accepts a concise summary of reasoning."""
-        return not matches_model(self.never_concise, model)
+        return not lowering.matches_model(self.never_concise, model)
 
     def encrypts_reasoning(self, model: str) -> bool:
         """Return whether *model* can be asked for encrypted reasoning."""
@@ -62,8 +56,8 @@ OPENAI = ResponsesDialect(
     # "Encrypted content is not supported with this model":
     # https://github.com/pydantic/pydantic-ai/issues/2865 and 3326; an unknown name may reason
     plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
-    fixed_sampling=OPENAI_FIXED_SAMPLING,
-    efforts=OPENAI_EFFORTS,
+    fixed_sampling=lowering.OPENAI_FIXED_SAMPLING,
+    efforts=lowering.OPENAI_EFFORTS,
     # "supported for computer-use-preview models and all reasoning models after gpt-5": the `openai`
     # package (`types/shared/reasoning`); https://github.com/openai/codex/issues/2376
     never_concise=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",

@@ -7,15 +7,8 @@ https://developers.openai.com/api/docs/guides/file-inputs.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols import media
+from llmcore.protocols import lowering, media
 from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
-from llmcore.protocols.lowering import (
-    document_text,
-    file_name,
-    omitted_part,
-    omitted_text,
-    result_text,
-)
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
@@ -63,13 +56,13 @@ def _lower_part(
             pdf = media.pdf_of(part, diagnostics)
             return [lower_image(part)] if pdf is None else _lower_document(pdf, diagnostics)
         case AudioPart(transcript=transcript):
-            return [_text(omitted_text("audio", _UNACCEPTED, diagnostics, transcript))]
+            return [_text(lowering.omitted_text("audio", _UNACCEPTED, diagnostics, transcript))]
         case DocumentPart():
             return _lower_document(part, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
             return [dict(data)]
         case _:
-            return [_text(omitted_part(part, diagnostics))]
+            return [_text(lowering.omitted_part(part, diagnostics))]
 
 
 def content_of(parts: list[NativeObject]) -> str | list[NativeObject]:
@@ -102,7 +95,7 @@ def _lower_document(part: DocumentPart, diagnostics: Diagnostics) -> list[Native
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         name = part.name or part.title
-        return [_text(omitted_text("a video", _UNACCEPTED, diagnostics, name))]
+        return [_text(lowering.omitted_text("a video", _UNACCEPTED, diagnostics, name))]
     if part.citations:
         why = "the Responses API does not support citations of documents"
         diagnostics.at("citations").unsupported(why)
@@ -112,7 +105,7 @@ def _lower_document(part: DocumentPart, diagnostics: Diagnostics) -> list[Native
     if text is not None:
         if detail is not None:
             diagnostics.at("detail").unsupported("a text is sent as it is, in no other detail")
-        return [_text(document_text(part, text))]
+        return [_text(lowering.document_text(part, text))]
     before = [_text(part.context)] if part.context else []
     file = _lower_file(part)
     return [*before, file if detail is None else {**file, "detail": detail}]
@@ -124,7 +117,7 @@ def _lower_file(part: DocumentPart) -> NativeObject:
     data = media.data_url(part)
     if data is None:
         return {"type": "input_file", "file_url": media.remote_url(part)}
-    name = file_name(part)
+    name = lowering.file_name(part)
     return {"type": "input_file", "filename": name, "file_data": data}
 
 
@@ -164,7 +157,7 @@ def _lower_output(
     part: ToolResultPart, keys: frozenset[str], diagnostics: Diagnostics
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
-        return result_text(part)
+        return lowering.result_text(part)
     natives = [_text("Error:")] if part.is_error else []
     for index, item in enumerate(part.parts):
         natives += lower_part(item, keys, diagnostics.at(f"content[{index}]"))

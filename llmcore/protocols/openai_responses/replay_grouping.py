@@ -28,17 +28,7 @@ from attrs import define, field
 from llmcore.protocols import media
 from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
 from llmcore.protocols.lowering import native_citations
-from llmcore.protocols.openai_responses.names import (
-    AGENT,
-    CALL_FIELDS,
-    MESSAGE_FIELDS,
-    METADATA_KEY,
-    MULTI_AGENT_ITEMS,
-    OPAQUE_CALL_FIELDS,
-    OUTPUT_ONLY_FIELDS,
-    REASONING_FIELDS,
-    unread_fields,
-)
+from llmcore.protocols.openai_responses import names
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -129,11 +119,11 @@ def lower_response(
                 item.id = None
             intact = True
         for item in group:
-            omitted = set(OUTPUT_ONLY_FIELDS)
+            omitted = set(names.OUTPUT_ONLY_FIELDS)
             if not rules.readable:
-                omitted |= OPAQUE_CALL_FIELDS
+                omitted |= names.OPAQUE_CALL_FIELDS
             if _is_of_several(item, rules):
-                omitted.add(AGENT)
+                omitted.add(names.AGENT)
             unread = item.unread if rules.readable else {}
             natives += [
                 without({**native, **unread} if unread else native, *omitted)
@@ -150,14 +140,14 @@ def _add(
     items: list[_Item], part: ContentPart, rules: ReplayRules, diagnostics: Diagnostics
 ) -> None:
     """Add *part* to the item it belongs to."""
-    metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
+    metadata = object_or_empty(part.provider_metadata.get(names.METADATA_KEY))
     match part:
         case ReasoningPart():
             _add_reasoning(_joined(items, "reasoning", diagnostics, metadata), part, metadata)
         case TextPart() | RefusalPart():
             item = _joined(items, "message", diagnostics, metadata)
             item.content.append({**_text(part, diagnostics), **_unread(metadata, PART_FIELDS)})
-            item.native |= _fields(metadata, MESSAGE_FIELDS)
+            item.native |= _fields(metadata, names.MESSAGE_FIELDS)
         case ProviderPart(data=dict() as data) if metadata.get("part") == "content":
             _joined(items, "message", diagnostics, metadata).content.append(dict(data))
         case ToolCallPart() | ToolResultPart():
@@ -198,8 +188,8 @@ def _joined(
     """Return the last item if a part with *metadata* continues it, else a new one."""
     new = _item(kind, diagnostics, metadata, {"type": kind})
     if items and items[-1].key == new.key:
-        before = _fields(items[-1].native, MESSAGE_FIELDS), items[-1].unread
-        now = _fields(metadata, MESSAGE_FIELDS), new.unread
+        before = _fields(items[-1].native, names.MESSAGE_FIELDS), items[-1].unread
+        now = _fields(metadata, names.MESSAGE_FIELDS), new.unread
         if new.position is not None or before == now:
             items[-1].unread = {**items[-1].unread, **new.unread}
             return items[-1]
@@ -219,13 +209,13 @@ def _add_reasoning(item: _Item, part: ReasoningPart, metadata: NativeObject) -> 
         item.id = str_or_none(metadata.get("id"))  # the id that the data is bound to
     if part.signature is not None:
         item.native["signature"] = part.signature
-    item.native |= _fields(metadata, REASONING_FIELDS)
+    item.native |= _fields(metadata, names.REASONING_FIELDS)
 
 
 def _text(part: TextPart | RefusalPart, diagnostics: Diagnostics) -> NativeObject:
     if isinstance(part, RefusalPart):
         return {"type": "refusal", "refusal": part.text}
-    native = native_citations(part.citations, METADATA_KEY, diagnostics)
+    native = native_citations(part.citations, names.METADATA_KEY, diagnostics)
     annotations = [dict(annotation) for annotation in native]
     return {"type": "output_text", "text": part.text, "annotations": annotations}
 
@@ -250,7 +240,7 @@ def _add_tool(
 
 
 def _call(part: ToolCallPart, metadata: NativeObject) -> NativeObject:
-    extra = _fields(metadata, CALL_FIELDS)
+    extra = _fields(metadata, names.CALL_FIELDS)
     if part.kind == "custom":
         words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
         return {**words, "input": text_or_json(part.arguments), **extra}
@@ -394,7 +384,7 @@ def _lowered_reasoning(item: _Item, intact: bool) -> list[NativeObject]:
     if item.id is not None:
         native["id"] = item.id
     native["summary"] = item.native.get("summary", [])
-    for name in ("content", "encrypted_content", "signature", *REASONING_FIELDS):
+    for name in ("content", "encrypted_content", "signature", *names.REASONING_FIELDS):
         if name in item.native:
             native[name] = item.native[name]
     return [native]
@@ -424,7 +414,7 @@ def _lowered_native(item: _Item, rules: ReplayRules) -> list[NativeObject]:
         why = "encrypted data is valid only for the model that made it"
         item.diagnostics.dropped("opaque-data-dropped", why)
         return []
-    if item.native.get("type") in MULTI_AGENT_ITEMS and _is_of_several(item, rules):
+    if item.native.get("type") in names.MULTI_AGENT_ITEMS and _is_of_several(item, rules):
         why = "only a request for several agents (multi_agent) takes it"
         item.diagnostics.dropped("hosted-tool-dropped", why)
         return []
@@ -446,9 +436,9 @@ def _lowered_message(item: _Item, *, with_id: bool) -> NativeObject:
         if any(part.get("type") not in ("output_text", "refusal") for part in item.content):
             item.diagnostics.left_out("a native part", "its message has no id any more")
         native["role"] = "assistant"
-        if any(map(unread_fields, item.content)):
+        if any(map(names.unread_fields, item.content)):
             native["content"] = item.content
         else:
             texts = (part.get("text") or part.get("refusal") or "" for part in item.content)
             native["content"] = "".join(map(str, texts))
-    return native | _fields(item.native, MESSAGE_FIELDS)
+    return native | _fields(item.native, names.MESSAGE_FIELDS)
