@@ -159,7 +159,7 @@ def lower_caching(
     for name, value in (("key", cache.key), ("retention", cache.retention)):
         if value is not None and not dialect.prompt_cache_key:
             diagnostics.at(f"cache.{name}").unsupported(f"the server has no cache {name}")
-    if cache.mode == "auto" and lowering.matches_model(dialect.auto_cache_models, request.model_id):
+    if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
         fields["cache_control"] = cache_mark(cache.ttl)
     elif cache.ttl is not None and not dialect.cache_control:
         diagnostics.at("cache.ttl").unsupported("the server decides how long it caches")
@@ -174,7 +174,7 @@ def _supported(
     rejected = dialect.unsupported
     if dialect.fixed_sampling.rejects(request.model_id, body.get("reasoning_effort", effort)):
         rejected |= SAMPLING
-    if lowering.matches_model(dialect.no_stop, request.model_id):
+    if dialect.rejects_stop(request.model_id):
         rejected |= {"stop"}
     if body.get("temperature") == 1:
         rejected -= {"temperature"}  # the one value that every model takes
@@ -219,11 +219,7 @@ def _reasoning_beside_tools(
     reasoning, choice, model = request.reasoning, request.tool_choice, request.model_id
     effort = reasoning.effort if reasoning else None
     forced = choice is not None and choice.mode in ("required", "named")
-    if (
-        effort != "none"
-        and forced
-        and lowering.matches_model(dialect.forced_calls_stop_thinking, model)
-    ):
+    if effort != "none" and forced and dialect.thinks_not_when_forced(model):
         why = f"{model} can be forced to call a tool only while it does not think"
     elif request.tools and dialect.thinks_not_beside_tools(model, effort):
         why = f"{model} supports tools over Chat Completions only without reasoning"

@@ -18,7 +18,7 @@ from llmcore.protocols.history import (
     repair,
 )
 from llmcore.protocols.history.repair import EARLIER_MESSAGES, EMPTY_MESSAGE
-from llmcore.protocols.lowering import matches_model, omitted_block, result_text
+from llmcore.protocols.lowering import omitted_block, result_text
 from llmcore.protocols.openai_chat.models import ChatDialect, ReasoningReplay
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, proof_in, rejoin_details
 from llmcore.protocols.openai_chat.parts import (
@@ -78,7 +78,7 @@ def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
         dialect=dialect,
         policy=policy,
         keys=native_provider_ids(request, METADATA_KEY),
-        breakpoints=matches_model(dialect.breakpoint_models, request.model_id),
+        breakpoints=dialect.takes_breakpoints(request.model_id),
     )
 
 

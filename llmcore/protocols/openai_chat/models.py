@@ -200,6 +200,10 @@ class ChatDialect:
         """Return whether *model* requires a thought signature on the first call of a message."""
         return lowering.matches_model(self.signed_calls, model)
 
+    def rejects_stop(self, model: str) -> bool:
+        """Return whether *model* rejects stop sequences."""
+        return lowering.matches_model(self.no_stop, model)
+
     def reasoning_control(self, model: str) -> ReasoningControl:
         """Return which parameter asks *model* for thinking."""
         for pattern, control in self.reasoning_by_model:
@@ -212,11 +216,23 @@ class ChatDialect:
         fitting = (tag for pattern, tag in self.think_tags if re.fullmatch(pattern, model))
         return next(fitting, "")
 
+    def thinks_not_when_forced(self, model: str) -> bool:
+        """Return whether *model* must not think in order to be forced to call a tool."""
+        return lowering.matches_model(self.forced_calls_stop_thinking, model)
+
     def thinks_not_beside_tools(self, model: str, effort: str | None) -> bool:
         """Return whether *model* would think, but must not in order to be offered tools."""
         # such models take sampling parameters exactly while they do not think
         matches = lowering.matches_model(self.tools_stop_thinking, model)
         return matches and self.fixed_sampling.rejects(model, effort)
+
+    def caches_on_request(self, model: str) -> bool:
+        """Return whether *model* caches only where the request has `cache_control`."""
+        return lowering.matches_model(self.auto_cache_models, model)
+
+    def takes_breakpoints(self, model: str) -> bool:
+        """Return whether *model* takes OpenAI's breakpoints of the prompt cache."""
+        return lowering.matches_model(self.breakpoint_models, model)
 
 
 OPENAI = ChatDialect(
