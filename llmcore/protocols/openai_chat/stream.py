@@ -22,16 +22,9 @@ from msgspec.structs import replace
 
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import foreign_document
-from llmcore.protocols.openai_chat import calls, content, executed, finish
+from llmcore.protocols.openai_chat import calls, content, executed, finish, names
 from llmcore.protocols.openai_chat.content import new_in_message
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import (
-    API_NAME,
-    BLOCK_FIELDS,
-    PAGES_BESIDE_CHOICES,
-    PAGES_IN_MESSAGES,
-    REASONING_FIELDS,
-)
 from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_last_segment
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
@@ -127,7 +120,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     if chunk is _DONE:
         return replace(state, info=replace(state.info, done=True)), ()
     if not (state.info.started or "choices" in chunk or chunk.get("error") or is_own(chunk)):
-        foreign = foreign_document(chunk, API_NAME)
+        foreign = foreign_document(chunk, names.API_NAME)
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
     if finish.is_error(chunk):
@@ -147,7 +140,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
-    state = executed.announce_pages(state, chunk, PAGES_BESIDE_CHOICES, events)
+    state = executed.announce_pages(state, chunk, names.PAGES_BESIDE_CHOICES, events)
     if "x_groq" in chunk and (stopped := object_or_empty(chunk["x_groq"]).get("error")):
         # Groq's reason why it ends the stream early
         events.append(server_error(state.context, {"error": stopped}))
@@ -212,12 +205,12 @@ def _on_message(
 
 
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
-    (frozenset({*REASONING_FIELDS, *BLOCK_FIELDS, "signature"}), content.on_reasoning),
+    (frozenset({*names.REASONING_FIELDS, *names.BLOCK_FIELDS, "signature"}), content.on_reasoning),
     (frozenset({"content"}), content.on_content),
     (frozenset({"refusal"}), content.on_refusal),
     (frozenset({"audio", "images"}), executed.on_media),
     (frozenset({"annotations"}), executed.on_annotations),
-    (frozenset(PAGES_IN_MESSAGES), executed.on_pages),
+    (frozenset(names.PAGES_IN_MESSAGES), executed.on_pages),
     (frozenset({"tool_calls", "function_call"}), calls.on_tool_calls),
     (frozenset({"executed_tools"}), executed.on_executed_tools),
     (frozenset({"encrypted_content", "extra_content", "reasoning_opaque"}), content.on_extra),
@@ -286,7 +279,7 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
 
 
 def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEvent:
-    foreign = None if document.get("error") else foreign_document(document, API_NAME)
+    foreign = None if document.get("error") else foreign_document(document, names.API_NAME)
     if foreign is not None:
         return ErrorEvent(foreign)
     if finish.is_error(document):
@@ -400,7 +393,7 @@ def _arguments_reader(call: ChatCall) -> FastReader:
 
 # -- chunks that only continue a text or a call, which a relay passes on unread
 
-_TEXTS: Final = frozenset({"content", "refusal", *REASONING_FIELDS})
+_TEXTS: Final = frozenset({"content", "refusal", *names.REASONING_FIELDS})
 
 
 def text_reader(data: bytes) -> TextReader | None:
