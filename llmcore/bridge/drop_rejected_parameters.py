@@ -64,40 +64,23 @@ def without_rejected(
 
     None if it refuses nothing that may be left out.
     """
-    if (reduced := without_rejected_betas(request, error)) is not None:
-        return HEADER, *reduced
-    name = rejected_parameter(error, policy, request)
-    return None if name is None else (name, *without_parameter(request, name))
-
-
-def rejected_parameter(
-    error: LLMError, policy: TranslationPolicy, request: LLMRequest
-) -> str | None:
-    """Return the parameter that *error* refuses, if the policy may leave it out."""
+    if (without_betas := without_rejected_betas(request, error)) is not None:
+        return HEADER, *without_betas
     if not isinstance(error, InvalidRequestError):
         return None
     words = f"{error.message} {error.error_code or ''} {text_or_json(error.raw)}"
     for name in policy.retry_without:
-        natives = _NATIVE_NAMES.get(name, (name,))
-        if any(_names(native, words) for native in natives) and _is_set(name, request):
-            return name
+        if any(_is_named(native, words) for native in _NATIVE_NAMES.get(name, (name,))):
+            reduced = _removed(request, name)
+            if reduced != request:
+                why = "the upstream refuses it by name; the request was sent again without it"
+                told = Diagnostic("parameter-removed", name, action="dropped", message=why)
+                return name, reduced, told
     return None
 
 
-def _names(parameter: str, words: str) -> bool:
+def _is_named(parameter: str, words: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(parameter)}(?!\w)", words) is not None
-
-
-def _is_set(name: str, request: LLMRequest) -> bool:
-    return _removed(request, name) != request
-
-
-def without_parameter(request: LLMRequest, name: str) -> tuple[LLMRequest, Diagnostic]:
-    """Return *request* without the parameter, and the report of that."""
-    why = "the upstream refuses it by name; the request was sent again without it"
-    return _removed(request, name), Diagnostic(
-        "parameter-removed", name, action="dropped", message=why
-    )
 
 
 def _generation(**fields: Any) -> Callable[[LLMRequest], LLMRequest]:

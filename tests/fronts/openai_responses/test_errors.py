@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
+from llmcore.bridge.drop_rejected_parameters import without_rejected
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.openai_forms import envelope, message_of
 from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.routes.transport_spec import Timeouts
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -27,6 +28,7 @@ from llmcore.schema.errors import (
     error_types,
 )
 from llmcore.schema.options import GenerationOptions, ReasoningOptions
+from llmcore.schema.request import LLMRequest
 from tests.fronts.openai_responses.responses_kit import asked, translated
 from tests.support.error_kinds import ERROR_KINDS
 
@@ -157,6 +159,15 @@ POLICY = TranslationPolicy(
 )
 
 
+def refused(
+    request: LLMRequest, message: str, policy: TranslationPolicy = POLICY
+) -> tuple[str, LLMRequest, Diagnostic]:
+    """Return what is left out after a refusal, and the request without it."""
+    found = without_rejected(request, InvalidRequestError(message), policy)
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize(
     ("message", "name"),
     [
@@ -176,9 +187,9 @@ def test_a_parameter_that_is_refused_by_name(message: str, name: str | None) -> 
         text={"verbosity": "low"},
         reasoning={"effort": "low", "summary": "auto"},
     )
-    found = rejected_parameter(InvalidRequestError(message), POLICY, made.request)
+    found = without_rejected(made.request, InvalidRequestError(message), POLICY)
 
-    assert found == name
+    assert (found and found[0]) == name
 
 
 @pytest.mark.parametrize(
@@ -195,8 +206,7 @@ def test_options_of_other_apis_are_removed_by_the_names_of_upstreams(
     """Clients of Chat Completions, Messages and Gemini set them."""
     request = evolve(asked("x").request, generation=options)
     policy = TranslationPolicy(retry_without=(name,))
-    found = rejected_parameter(InvalidRequestError(f"{native}: no"), policy, request)
-    again, _ = without_parameter(request, name)
+    found, again, _ = refused(request, f"{native}: no", policy)
 
     assert found == name
     assert again.generation == GenerationOptions()
@@ -205,7 +215,7 @@ def test_options_of_other_apis_are_removed_by_the_names_of_upstreams(
 def test_reasoning_that_may_not_be_shown_keeps_its_effort() -> None:
     """OpenAI shows summaries to verified organizations alone."""
     made = asked("x", reasoning={"effort": "low", "summary": "auto"})
-    again, _ = without_parameter(made.request, "reasoning.summary")
+    _, again, _ = refused(made.request, "reasoning.summary is not supported")
 
     assert again.reasoning == ReasoningOptions(effort="low")
 
@@ -213,18 +223,18 @@ def test_reasoning_that_may_not_be_shown_keeps_its_effort() -> None:
 def test_the_request_without_it() -> None:
     """The field is removed, once, and a Diagnostic reports it."""
     made = asked("x", text={"verbosity": "low"}, temperature=0.5)
-    again, told = without_parameter(made.request, "text.verbosity")
     error = InvalidRequestError("Unknown parameter: 'verbosity'")
+    _, again, told = refused(made.request, error.message)
 
     assert again.provider_options == {"openai": {}}
     assert (told.path, told.action) == ("text.verbosity", "dropped")
-    assert rejected_parameter(error, POLICY, again) is None
+    assert without_rejected(again, error, POLICY) is None
 
 
 def test_a_nested_native_field() -> None:
     """The Responses API has it inside `text`."""
     made = translated({"input": "x", "text": {"verbosity": "low"}}, protocol_id="openai-responses")
-    again, _ = without_parameter(made.request, "text.verbosity")
+    _, again, _ = refused(made.request, "Unknown parameter: 'text.verbosity'")
 
     assert again.provider_options == {"openai": {"text": {}}}
 
@@ -233,4 +243,4 @@ def test_other_errors_are_not_tried_again() -> None:
     """The server's own failures name parameters too."""
     made = asked("x", temperature=0.5)
 
-    assert rejected_parameter(ServerError("temperature too high"), POLICY, made.request) is None
+    assert without_rejected(made.request, ServerError("temperature too high"), POLICY) is None
