@@ -33,7 +33,7 @@ from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, close_block, end_format_call, last_opened, replace_block
 from llmcore.protocols.claude_tools import own_properties
-from llmcore.protocols.failures.error_body import has_error_fields
+from llmcore.protocols.failures.error_body import has_error_fields, states_failure
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
     Events,
@@ -332,7 +332,8 @@ def whole(
     if text is not None:
         return text
     start = initial(request, rules_of=rules_of)
-    if document.get("error") or ("content" not in document and _is_error(document)):
+    failed = document.get("error") or states_failure(document)
+    if failed or ("content" not in document and _is_error(document)):
         return (server_error(start.context, document),)
     if "content" not in document:
         return (empty_response("holds no content", document),)

@@ -257,7 +257,7 @@ _RULES = (
             " linked_organization_spend_limit_reached exceeded_current_quota_error Arrearage"
             " ServiceQuotaExceededException 1113 1309 base_resp_1008 AllocationQuota.FreeTierOnly"
             " AccountOverdueError SetLimitExceeded budget_exceeded token_quota_reached CreditsError"
-            " NOT_ENOUGH_BALANCE"
+            " NOT_ENOUGH_BALANCE insufficient_user_quota pre_consume_token_quota_failed"  # One API
         ),
         _words(
             r"credit balance is too low",
@@ -271,7 +271,8 @@ _RULES = (
             r"daily free allocation",
             r"spend(?:ing)? limit",
             r"\bkey limit exceeded",  # OpenRouter, what a key may spend
-            r"余额不足",
+            r"quota is not enough",
+            r"(?:余额|额度)不足",
         ),
     ),
     _Rule(

@@ -504,6 +504,16 @@ BARE: dict[str, Any] = {
 }
 
 
+def test_a_message_that_states_a_failure_is_the_error() -> None:
+    """MiniMax's have the state of the request beside their content, which is empty then."""
+    state = {"status_code": 1002, "status_msg": "Too fast."}
+    failed = {**message(), "content": None, "stop_reason": "", "base_resp": state}
+    fine = {**message(text("Hi")), "base_resp": {"status_code": 0, "status_msg": ""}}
+
+    assert error(whole(failed)).message == "Too fast."
+    assert response(whole(fine)).text == "Hi"
+
+
 @pytest.mark.parametrize("body", BARE.values(), ids=BARE.keys())
 def test_an_error_in_the_form_of_another_server_has_its_words(body: Any) -> None:
     """Beside events, before any and with the status 200."""

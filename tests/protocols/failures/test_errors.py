@@ -486,6 +486,12 @@ def test_the_message_decides_last(message: str, kind: type[LLMError]) -> None:
         ),
         (412, said("The model could not be loaded."), ProviderError),
         (400, said("Unknown Model, please check the model code.", code="1211"), NotFoundError),
+        (
+            403,
+            said("user quota is not enough (request id: 1)", type="one_api_error", code=""),
+            QuotaExceededError,
+        ),
+        (403, said("Who?", code="insufficient_user_quota"), QuotaExceededError),
         (400, said("Account overdue.", code="Arrearage"), QuotaExceededError),
         (429, said("余额不足或无可用资源包", code="1113"), QuotaExceededError),
         (429, said("Your prepayment credits are depleted."), QuotaExceededError),
