@@ -291,8 +291,9 @@ class Moonshot(ChatProvider):
             reasoning_effort="thinking",  # "cannot specify both 'thinking' and ..._effort"
             reasoning_by_model=(
                 (r"kimi-k[3-9].*", "reasoning_effort"),
-                # K2.7 thinks always: "any other configuration returns an error"
-                (r"moonshot-v1.*|kimi-k2\.7.*", "none"),
+                # K2.7 thinks always: "any other configuration returns an error"; models before K2.5
+                # do not have the parameter
+                (r"moonshot-v1.*|kimi-k2(\.7|-).*", "none"),
             ),
             efforts=((r"kimi-k3.*", ("low", "high", "max")),),
             forced_calls_stop_thinking=r"kimi-k2\.[56].*",

@@ -167,6 +167,8 @@ def test_a_cache_key_without_a_retention(name: str) -> None:
         ("moonshot:kimi-k2.6", "high", {"thinking": {"type": "enabled"}}),
         ("moonshot:kimi-k2.7-code", "none", {}),
         ("moonshot:kimi-k2.7-code", "high", {}),
+        ("moonshot:kimi-k2-thinking", "high", {}),
+        ("moonshot:kimi-k2-0905-preview", "none", {}),
         ("moonshot:kimi-k3", "high", {"reasoning_effort": "high"}),
         ("moonshot:kimi-k3", "medium", {"reasoning_effort": "low"}),
         ("moonshot:kimi-k3", "none", {"reasoning_effort": "low"}),
