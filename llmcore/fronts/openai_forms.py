@@ -14,8 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid
-from llmcore.fronts.front import ListedModel
+from llmcore.fronts.front import ListedModel, Upstream
 from llmcore.fronts.reading import Fields, read_field
+from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
+from llmcore.protocols.gemini.names import PROTOCOL_ID as GEMINI
+from llmcore.protocols.lowering import matches_model
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
@@ -142,18 +145,44 @@ def checked_summary(summary: Any) -> Any:
     return summary
 
 
+_OPTIONS: Final = "prompt_cache_options"
+_OPENAI: Final = frozenset({"azure", "openai"})
+
+
 def read_cache(
-    body: Fields, *, ttl: CacheTtl | None = None, is_marked: bool = False
+    body: Fields,
+    upstream: Upstream,
+    diagnostics: Diagnostics,
+    *,
+    ttl: CacheTtl | None = None,
+    is_marked: bool = False,
 ) -> CachePolicy:
     """Return the cache policy, which is manual where the client has marked a prefix itself."""
-    options = read_field(body, "prompt_cache_options", dict) or {}
+    options = read_field(body, _OPTIONS, dict) or {}
+    lifetime = str_or_none(options.get("ttl"))
     retention = read_field(body, "prompt_cache_retention", str)
+    explicit = options.get("mode") == "explicit"
+    if explicit and _always_caches(upstream):
+        why = "the provider caches prompts by itself, and the model takes no breakpoints"
+        diagnostics.at(f"{_OPTIONS}.mode").unsupported(why)
+    if retention is not None and lifetime not in (None, retention):
+        why = "prompt_cache_retention is set too, and has another value"
+        diagnostics.at(f"{_OPTIONS}.ttl").unsupported(why)
     return CachePolicy(
-        mode="manual" if is_marked or options.get("mode") == "explicit" else "auto",
+        mode="manual" if is_marked or explicit else "auto",
         ttl=ttl,
         key=read_field(body, "prompt_cache_key", str),
-        retention=str_or_none(options.get("ttl")) if retention is None else retention,
+        retention=lifetime if retention is None else retention,
     )
+
+
+def _always_caches(upstream: Upstream) -> bool:
+    """Return whether a request cannot switch off the breakpoints that the provider places."""
+    if upstream.protocol_id == GEMINI:
+        return True
+    model, provider = upstream.model, upstream.provider
+    model_id = model if isinstance(model, str) else model.id
+    return provider in _OPENAI and not matches_model(OPENAI_BREAKPOINT_MODELS, model_id)
 
 
 # -- tools

@@ -141,8 +141,8 @@ def _request(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics) -
         system=system,
         tools=offer.tools,
         tool_choice=offer.choice,
-        generation=_generation(body, config),
-        response_format=_format(config, native=native),
+        generation=_generation(config, _service_tier(body)),
+        response_format=_format(config, diagnostics, native=native),
         reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, diagnostics),
         metadata=labels,
         provider_options={METADATA_KEY: native_fields} if native_fields else {},
@@ -187,7 +187,9 @@ _JSON: Final = "application/json"
 _TEXT: Final = "text/plain"
 
 
-def _format(config: NativeObject, *, native: bool) -> ResponseFormat | None:
+def _format(
+    config: NativeObject, diagnostics: Diagnostics, *, native: bool
+) -> ResponseFormat | None:
     """Return the response format; None for free text."""
     kind = _field(config, "responseMimeType", str, _CONFIG)
     if kind not in (None, "", _TEXT, _JSON):
@@ -197,9 +199,13 @@ def _format(config: NativeObject, *, native: bool) -> ResponseFormat | None:
             f"The upstream answers in text or JSON, not in {kind}.", f"{_CONFIG}responseMimeType"
         )
     schema = _field(config, "responseJsonSchema", dict, _CONFIG)
+    openapi = _field(config, "responseSchema", dict, _CONFIG)
+    other = None if openapi is None else json_schema(openapi)
     if schema is None:
-        openapi = _field(config, "responseSchema", dict, _CONFIG)
-        schema = None if openapi is None else json_schema(openapi)
+        schema = other
+    elif other not in (None, schema):
+        why = "responseJsonSchema is set too, and is another schema"
+        diagnostics.at(f"{_CONFIG}responseSchema").unsupported(why)
     if schema is not None:
         return ResponseFormat.json_schema(without_null_keywords(schema))
     return ResponseFormat.json() if kind == _JSON else None

@@ -108,7 +108,11 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
         ),
         reasoning=_reasoning(body, upstream),
         cache=openai_forms.read_cache(
-            body, ttl=reading.cache_ttl_of(body), is_marked=_has_anthropic_marks(body)
+            body,
+            upstream,
+            diagnostics,
+            ttl=reading.cache_ttl_of(body),
+            is_marked=_has_anthropic_marks(body),
         ),
         metadata=_metadata(body, diagnostics),
         provider_options=_provider_options(body, upstream, offer.native_choice, diagnostics),

@@ -332,9 +332,13 @@ class InputReader:
             return
         report_unread(item, self._diagnostics.at(path))
         # what is shown of thinking goes back as thinking, never as text
-        for part in (*objects(item.get("content")), *objects(item.get("summary"))):
-            if text := str_or_none(part.get("text")):
-                self._run.add(ReasoningPart(text))
+        parts = (*objects(item.get("content")), *objects(item.get("summary")))
+        texts = [text for part in parts if (text := str_or_none(part.get("text")))]
+        for text in texts:
+            self._run.add(ReasoningPart(text))
+        if not texts and sealed is None:
+            why = "the reasoning item has neither text nor encrypted content, and is not stored"
+            self._diagnostics.at(path).dropped("opaque-data-dropped", why)
 
     def _called(self, call: ToolCallPart, item: Item, path: str) -> None:
         if not call.id:

@@ -180,7 +180,7 @@ def _request(
         generation=parameters.read_generation(body, protocol_id, diagnostics),
         response_format=None if compacts else parameters.read_format(body),
         reasoning=parameters.read_reasoning(body),
-        cache=read_cache(body),
+        cache=read_cache(body, upstream, diagnostics),
         provider_options=parameters.provider_options(
             body, protocol_id, allowed.choice, diagnostics
         ),

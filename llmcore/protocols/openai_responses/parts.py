@@ -108,6 +108,9 @@ def _lower_document(part: DocumentPart, diagnostics: Diagnostics) -> list[Native
         return [_text(lowering.document_text(part, text))]
     before = [_text(part.context)] if part.context else []
     file = _lower_file(part)
+    if "filename" not in file and (part.name or part.title):
+        why = "the API takes no name beside the address or the id of a file"
+        diagnostics.at("title" if part.title else "name").unsupported(why)
     return [*before, file if detail is None else {**file, "detail": detail}]
 
 
