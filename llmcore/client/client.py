@@ -5,7 +5,7 @@ Retrying, tool loops and everything else that takes several calls is built on to
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Final, Self, cast
@@ -399,26 +399,10 @@ class Client(UnaryMethods, NotPickled):
         raw: bool,
         on_response: OnResponse | None,
     ) -> EventStream:
-        def run(effective: LLMRequest) -> EventStream:
-            resolved = self.resolve(effective)
-            rest = None if on_response is not None else _rest_of(resolved)
-            if rest is None:
-                return ask(effective, resolved)
-            source = LongResponse(effective, partial(ask, resolved=resolved), rest)
-            return EventStream(source, source, _as_it_is)
-
-        def ask(effective: LLMRequest, resolved: Result[Model, LLMError]) -> EventStream:
-            pending = PendingRequest(effective, resolved, streaming=streaming, models=self.models)
-            call = Call(
-                partial(self._preparation.ready, pending),
-                timeouts or _limits_of(resolved) or self.timeouts,
-                raw=raw,
-                on_response=on_response,
-            )
-            requested = resolved.value.id if isinstance(resolved, Success) else ""
-            priced = partial(with_cost, models=self.models, requested=requested)
-            return EventStream(call, call.accumulator, priced)
-
+        ask = partial(
+            self._asked, streaming=streaming, timeouts=timeouts, raw=raw, on_response=on_response
+        )
+        run = partial(self._run, ask, is_watched=on_response is not None)
         if not self.middleware:
             return run(request)
         call = Next(
@@ -429,6 +413,39 @@ class Client(UnaryMethods, NotPickled):
             models=self.models,
         )
         return compose(self.middleware, call)(request)
+
+    def _run(
+        self, ask: Callable[..., EventStream], request: LLMRequest, *, is_watched: bool
+    ) -> EventStream:
+        """Return the events of *request* and of those for the rest of its response, by *ask*."""
+        resolved = self.resolve(request)
+        rest = None if is_watched else _rest_of(resolved)
+        if rest is None:
+            return ask(request, resolved)
+        source = LongResponse(request, partial(ask, resolved=resolved), rest)
+        return EventStream(source, source, _as_it_is)
+
+    def _asked(
+        self,
+        request: LLMRequest,
+        resolved: Result[Model, LLMError],
+        *,
+        streaming: bool,
+        timeouts: Timeouts | None,
+        raw: bool,
+        on_response: OnResponse | None,
+    ) -> EventStream:
+        """Return the events of *request*, whose model is *resolved*."""
+        pending = PendingRequest(request, resolved, streaming=streaming, models=self.models)
+        call = Call(
+            partial(self._preparation.ready, pending),
+            timeouts or _limits_of(resolved) or self.timeouts,
+            raw=raw,
+            on_response=on_response,
+        )
+        requested = resolved.value.id if isinstance(resolved, Success) else ""
+        priced = partial(with_cost, models=self.models, requested=requested)
+        return EventStream(call, call.accumulator, priced)
 
     def with_middleware(self, *middleware: Middleware) -> Self:
         """Return a client with *middleware* around this one's, over the same connections.
