@@ -341,7 +341,9 @@ class ResponseDecoder:
             key = "text", text.reader.segment
             chunks = self._segments.chunks(key)
             if chunks is not None:
-                chunks[:] = text.chunks
+                chunks[:] = text.deltas
+            if text.reader.after is not None:
+                self._state = text.reader.after()
             self._step_through(text.closing)
             if chunks is not None and self._segments.chunks(key) is not None:
                 self.accumulator.share_chunks(key, chunks)

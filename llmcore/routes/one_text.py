@@ -9,7 +9,8 @@
 Most streams are such a text. A protocol's `one_text` knows which frames those are, by types that
 have no place for anything else, and gives the events that the machine and the folds would. At the
 first frame that may be more, it ends, and the machine reads on: `OneText` keeps the few frames
-around the deltas, which bring the machine to the same state, since deltas do not change it.
+around the deltas, which bring the machine to the same state. Deltas do not change it, or the reader
+of the deltas knows the state after them.
 
 Of a stream with one delta, without a network, that saves 28 % of the instructions in Chat
 Completions, 26 % in Responses and 11 % in Messages.
@@ -38,6 +39,8 @@ class OneText:
         """The frames up to the one that begins the text."""
         self.closing: list[Frame] = []
         """The frames after the deltas."""
+        self._before_closing = 0
+        """How many chunks of the text came before those frames."""
         self._frames = read(request, self._text)
         next(self._frames, None)
 
@@ -47,11 +50,14 @@ class OneText:
         A *frame* of None is the end of the bytes.
         """
         kept = self.opening if self._text.reader is None else self.closing
+        count = len(self._text.chunks)
         try:
             events = self._frames.send(frame)
         except _ENDED:
             return None
         if frame is not None:
+            if not self.closing:
+                self._before_closing = count
             kept.append(frame)
         return events
 
@@ -64,6 +70,11 @@ class OneText:
     def chunks(self) -> list[str]:
         """The text so far."""
         return self._text.chunks
+
+    @property
+    def deltas(self) -> list[str]:
+        """The text before the frames that close it, which may have brought more of it."""
+        return self.chunks[: self._before_closing] if self.closing else self.chunks
 
     def run(self) -> tuple[FastReader, list[str]] | None:
         """Return the reader and the text while frames may only add to it."""

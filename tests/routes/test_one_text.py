@@ -149,8 +149,45 @@ _MORE_MESSAGES: Final[tuple[Frame, ...]] = (
 )
 
 
+def _candidate(*parts: Any, reason: str | None = None, **more: Any) -> Frame:
+    candidate = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
+    if reason is not None:
+        candidate |= {"finishReason": reason, "avgLogprobs": -0.5}
+    usage = {"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5}
+    head = {"modelVersion": "m", "responseId": "g", "createTime": "2026-01-01T00:00:00Z"}
+    return "", {"candidates": [candidate], "usageMetadata": usage, **head, **more}
+
+
+_COUNTED: Final = {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7}
+_GEMINI: Final[tuple[Frame, ...]] = (
+    _candidate({"text": "Hel"}),
+    _candidate({"text": "lo"}),
+    _candidate({"text": " \u2603"}, reason="STOP", usageMetadata=_COUNTED),
+)
+_MORE_GEMINI: Final[tuple[Frame, ...]] = (
+    _candidate({"text": ""}),
+    _candidate({"text": ""}, reason="STOP"),
+    _candidate({"text": "Hm", "thought": True}),
+    _candidate({"text": "Hm", "thought": True}, reason="STOP"),
+    _candidate({"text": "a", "thoughtSignature": "c2ln"}),
+    _candidate({"text": "a"}, {"text": "b"}),
+    _candidate({"text": "a"}, createTime="2026-01-01T00:00:01Z"),
+    _candidate({"text": "a"}, usageMetadata={"trafficType": "ON_DEMAND"}),
+    _candidate({"text": "\ud83d"}),
+    _candidate({"functionCall": {"name": "f", "args": {}}}, reason="STOP"),
+    ("", {"candidates": [{"finishReason": "MAX_TOKENS"}], "usageMetadata": _COUNTED}),
+    ("", {"candidates": [{"content": {}, "groundingMetadata": {"webSearchQueries": ["q"]}}]}),
+    ("", {"promptFeedback": {"blockReason": "SAFETY"}}),
+    ("", {"usageMetadata": {"promptTokenCount": 9}}),
+    ("", {"error": {"message": "over", "code": 500}}),
+    ("error", {"message": "over"}),
+    ("", "[DONE]"),
+)
+
+
 STREAMS: Final = {
     "anthropic-messages": (_MESSAGES, _MORE_MESSAGES),
+    "gemini": (_GEMINI, _MORE_GEMINI),
     "openai-chat": (_CHAT, _MORE_CHAT),
     "openai-responses": (_RESPONSES, _MORE_RESPONSES),
 }

@@ -51,6 +51,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
             terminal=stream.terminal,
             usage=finish.stated_usage,
             fast_reader=stream.fast_reader,
+            one_text=partial(finish.one_text, fast_reader=stream.fast_reader),
             deltas=stream.DELTAS,
         ),
         whole=stream.whole,

@@ -10,24 +10,38 @@ JSON does.
      "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}}
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal
 
+import msgspec
 from attrs import evolve
 
 from llmcore.protocols.gemini import names
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
+from llmcore.protocols.gemini.state import (
+    GeminiInfo,
+    GeminiState,
+    change,
+    metadata_of,
+    open_segment,
+)
+from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
     Ends,
     Events,
+    finish_events,
     finish_reason,
     inclusive_usage,
     only_object,
     served_tier,
     skimmed,
+    start_events,
+    stream_context,
+    text_delta,
+    text_end,
     text_response,
+    text_start,
 )
 from llmcore.schema.changed import changed
 from llmcore.schema.events import Finish, FinishReason, StepStart, StreamStart
@@ -41,7 +55,7 @@ from llmcore.schema.native_json import (
     str_or_empty,
     str_or_none,
 )
-from llmcore.schema.persistent import with_entries
+from llmcore.schema.persistent import PersistentList, with_entries
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
@@ -288,3 +302,95 @@ def _is_plain(part: NativeObject) -> bool:
     given = call.get("args", {})
     named = str_or_none(call.get("name")) is not None and has_only(call, ("args",))
     return named and isinstance(given, dict) and has_only(given)
+
+
+# -- a stream that is one text: see `routes.one_text`
+
+
+class _TextPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    text: str
+
+
+class _Content(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    parts: tuple[_TextPart]
+    role: str | None = None
+
+
+class _Candidate(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+    content: _Content | None = None
+    index: Literal[0] | None = None
+    finish_reason: str | None = None
+    avg_logprobs: float | None = None
+
+
+class _Chunk(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+    candidates: tuple[_Candidate]
+    usage_metadata: dict[str, Any] | None = None
+    model_version: str | None = None
+    response_id: str | None = None
+    create_time: str | None = None
+
+    @property
+    def text(self) -> str:
+        content = self.candidates[0].content
+        return "" if content is None else content.parts[0].text
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        facts = {"createTime": self.create_time, "avgLogprobs": self.candidates[0].avg_logprobs}
+        return {name: value for name, value in facts.items() if value is not None}
+
+
+_read: Final = msgspec.json.Decoder(_Chunk).decode
+_SEGMENT: Final = "text_0"
+
+
+def _plain(frame: Frame | None) -> _Chunk | None:
+    """Return the chunk in *frame*; None if it may do more than such a stream's."""
+    if frame is None or frame[0]:
+        return None
+    try:
+        return _read(frame[1])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def one_text(
+    request: LLMRequest, text: TextSoFar, fast_reader: Callable[[GeminiState], FastReader | None]
+) -> TextFrames:
+    """Read a stream that is one text; *fast_reader* reads its deltas. Its end may bring text."""
+    chunk = _plain((yield ()))
+    if chunk is None or not chunk.text or chunk.candidates[0].finish_reason is not None:
+        return
+    usage, id_ = chunk.usage_metadata, chunk.response_id
+    begun = map_usage(usage) if usage and "promptTokenCount" in usage else None
+    events: Events = [*start_events(PROTOCOL_ID, request, chunk.model_version, id_, begun)]
+    context, metadata = stream_context(request), chunk.metadata
+    info = GeminiInfo(context=context, started=True, response_id=id_ or None, metadata=metadata)
+    state = open_segment(GeminiState(info, usage), "text", [])
+    reader = fast_reader(GeminiState(state.info, usage, PersistentList(chunk.text, None)))
+    if reader is None or reader.after is None:
+        return
+    text.reader = reader
+    text.chunks.append(chunk.text)
+    events += (text_start(_SEGMENT), text_delta(_SEGMENT, chunk.text))
+    chunk = _plain((yield events))
+    if chunk is None or not (reason := chunk.candidates[0].finish_reason):
+        return
+    events = []
+    if chunk.text:
+        text.chunks.append(chunk.text)
+        events = [text_delta(_SEGMENT, chunk.text)]
+    if (yield events) is not None:
+        return
+    usages = () if chunk.usage_metadata is None else (chunk.usage_metadata,)
+    counts = latest(reader.after().usage, usages)
+    yield (
+        text_end(_SEGMENT, "".join(text.chunks)),
+        *finish_events(
+            map_reason(reason, None, called=False),
+            None if counts is None else map_usage(counts),
+            metadata_of({**metadata, **chunk.metadata}),
+            None,
+        ),
+    )
