@@ -141,7 +141,7 @@ def _request(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics) -
         system=system,
         tools=offer.tools,
         tool_choice=offer.choice,
-        generation=_generation(config, _service_tier(body)),
+        generation=_generation(body, config),
         response_format=_format(config, diagnostics, native=native),
         reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, diagnostics),
         metadata=labels,
