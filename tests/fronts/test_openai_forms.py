@@ -40,6 +40,7 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.usage import Usage
 from llmcore.testing import recorded_events, write_as_front
 from tests.support.error_kinds import ERROR_KINDS
+from tests.support.upstreams import upstream_of
 
 
 @pytest.mark.parametrize("kind", ERROR_KINDS, ids=lambda kind: kind.__name__)
@@ -161,7 +162,9 @@ def test_the_retention_of_the_cache_is_what_the_client_says(
     body: JsonObject, retention: str | None
 ) -> None:
     """An empty one too: whether a word is legal is for the upstream to say."""
-    assert read_cache(body).retention == retention
+    read = read_cache(body, upstream_of("openai-responses", "gpt-5.2"), Diagnostics())
+
+    assert read.retention == retention
 
 
 @pytest.mark.parametrize("front_id", ["openai-chat", "openai-responses"])
