@@ -27,9 +27,11 @@ def structs_of(hint: Any) -> Structs:
 
 
 def structs_in(module: ModuleType) -> Structs:
-    """Return the structs that *module* names, and those in their fields."""
+    """Return the structs that *module* and modules in it name, and those in their fields."""
     found: Structs = set()
-    new = {struct for value in vars(module).values() for struct in structs_of(value)}
+    within = [value for value in vars(module).values() if isinstance(value, ModuleType)]
+    named = [vars(one) for one in (module, *within) if one.__name__.startswith("llmcore.")]
+    new = {struct for names in named for value in names.values() for struct in structs_of(value)}
     while new:
         found |= new
         hints = [hint for struct in new for hint in get_type_hints(struct).values()]

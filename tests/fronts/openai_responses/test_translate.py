@@ -425,7 +425,7 @@ def test_a_call_with_a_stored_id_and_other_arguments_is_another_call() -> None:
 
     calls = [part for message in made.messages for part in message.tool_calls]
     assert [part.arguments for part in calls] == [{"to": "B"}, {"to": "C"}]
-    assert made.diagnostics == ()
+    assert [one.path for one in made.diagnostics] == ["input[1]"], "reasoning without content"
 
 
 def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
