@@ -84,20 +84,19 @@ class BackgroundResponses:
     ) -> None:
         """Begin the response of *run*, whose *record* is queued; *done* is called at its end.
 
-        Raises StateUnavailableError, and FrontError if there is no room; *done* is called then too.
+        Raises StateUnavailableError, and FrontError if there is no room; *run* is closed, and
+        *done* called, then too.
         """
-        try:
-            self.check_room()
-        except FrontError:
-            done()
-            raise
         log_ = EventLog(self.store, record.id)
         response = BackgroundResponse(record, run, final, refused, done, log_)
-        self._local[record.id] = response
-        self._gauge.set(len(self._local))
         try:
+            self.check_room()
+            self._local[record.id] = response
+            self._gauge.set(len(self._local))
             await self.lifecycle.begin(record)
         except BaseException:
+            with anyio.CancelScope(shield=True):
+                await run.aclose()  # it may have a place at its upstream
             self._drop(response)
             raise
         response.task = LoopTask(lambda: self._make(response))

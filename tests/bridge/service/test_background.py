@@ -238,6 +238,34 @@ def test_more_than_run_at_once_wait_and_more_than_that_are_refused(
 # -- several upstreams
 
 
+def test_a_response_that_is_not_begun_leaves_its_place_at_the_upstream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For lack of room, or without a store."""
+    release = threading.Event()
+    config = "[limits]\nmax_background = 1\n" + BOTH
+    limits = 'key = "k"\nmax_running = 9'
+    with pooled_gateway(
+        config,
+        own={"a": limits, "b": limits},
+        a=lambda _: streamed(held(release, chat_stream())),
+        b=says("B"),
+    ) as scene:
+        statuses = [post(scene.url, model="m").status_code for _ in range(4)]
+        release.set()
+        wait_until(lambda: under_way(scene.url) == 0)
+        monkeypatch.setattr(lifecycle.Lifecycle, "begin", _away)
+        statuses.append(post(scene.url, model="m").status_code)
+        upstreams = scene.root("/healthz?deep=1").json()["upstreams"]
+
+    assert statuses == [200, 200, 503, 503, 503]
+    assert {name: found["running"] for name, found in upstreams.items()} == {"a": 0, "b": 0}
+
+
+async def _away(_lifecycle: lifecycle.Lifecycle, _record: Record) -> None:
+    raise StateUnavailableError("away")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_next_target_answers_where_the_first_one_fails(stream: bool) -> None:
     """Before its first event; the charge and the log name the one that answered."""
