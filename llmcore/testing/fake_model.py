@@ -1,7 +1,7 @@
 """A model that gives the responses of a test, event by event, without a network."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias, Union
+from typing import Final, TypeAlias, Union, cast, get_args
 
 import anyio
 from attrs import evolve
@@ -34,12 +34,15 @@ from llmcore.schema.events import (
     ToolInputStart,
 )
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_names_of_others
+from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.json import JsonValue
+from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 from llmcore.testing.script import ScriptEndedError
+from llmcore.tracebacks import wrong_call
 
 PROVIDER = "fake"
 
@@ -87,10 +90,12 @@ class FakeModel:
     `Delay`, an LLMError, an event, or a list of these. Texts are streamed word by word. A response
     that has a call finishes with `tool_calls`, any other with `stop`. Raises ScriptEndedError, a
     failure of the test, for a request without a response.
+
+    Raises TypeError for a response that is made of something else.
     """
 
     def __init__(self, *responses: FakeResponse) -> None:
-        self._responses = list(responses)
+        self._responses = [_pieces_of(response) for response in responses]
         self.requests: list[LLMRequest] = []
         """The requests that were made, in order."""
         self.model = Model("fake-model", PROVIDER)
@@ -113,12 +118,7 @@ class FakeModel:
                 f"request {len(self.requests)} has no response: the fake model has "
                 f"{len(self._responses)}"
             )
-        response = self._responses[len(self.requests) - 1]
-        pieces = (
-            [response]
-            if isinstance(response, str) or not isinstance(response, Sequence)
-            else response
-        )
+        pieces = self._responses[len(self.requests) - 1]
         return EventStream(_Playing(list(_events(pieces, request))))
 
     def assert_all_given(self) -> None:
@@ -126,6 +126,31 @@ class FakeModel:
         unused = len(self._responses) - len(self.requests)
         if unused > 0:
             raise ScriptEndedError(f"{unused} responses of the fake model were not used")
+
+
+def _pieces_of(response: FakeResponse) -> Sequence[Piece]:
+    several = isinstance(response, Sequence) and not isinstance(response, str | bytes)
+    pieces = cast("Sequence[Piece]", response if several else [response])
+    for piece in pieces:
+        if not isinstance(piece, _PIECES):
+            raise wrong_call(f"{_RULE}, not {shown_kind(piece)}{_instead_of(piece)}")
+    return pieces
+
+
+_PIECES: Final = get_args(Piece)
+_RULE: Final = "a response is made of texts, parts, a Delay, an LLMError and events"
+
+
+def _instead_of(piece: object) -> str:
+    """Return what to write for *piece*, as the end of an error."""
+    if isinstance(piece, int | float):
+        return f": write Delay({piece}) for a pause"
+    if isinstance(piece, BaseException):
+        return ': write LLMError("..."), or one of its subclasses'
+    if isinstance(piece, Message | LLMResponse):
+        name = "message" if isinstance(piece, Message) else "response.message"
+        return f": give its parts, `[*{name}.content]`"
+    return ""
 
 
 class _Playing:
