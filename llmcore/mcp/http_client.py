@@ -50,9 +50,8 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
             self.session_lost = True
         stream = response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101  (of an async transport)
-        if response.headers.get("content-encoding", _PLAIN) != _PLAIN:
-            response.stream = _RefusedStream(stream)
-        elif not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
+        has_events = response.headers.get("content-type", "").startswith(_EVENT_STREAM)
+        if not (has_events and _is_plain(response)):
             response.stream = _LimitedStream(response, stream, self._max_bytes)
         return response
 
@@ -66,43 +65,42 @@ def _address(url: httpx2.URL) -> str:
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
+    """A body that is refused where it is compressed, or is larger than *max_bytes*.
+
+    A small compressed one can stand for more than memory holds.
+    """
+
     def __init__(
         self, response: httpx2.Response, inner: httpx2.AsyncByteStream, max_bytes: int
     ) -> None:
         stated = response.headers.get("content-length", "")
-        self._stated = int(stated) if stated.isdecimal() else 0
+        self._fault = ""
+        if not _is_plain(response):
+            self._fault = "the body is compressed, and only plain ones are accepted"
+        elif stated.isdecimal() and int(stated) > max_bytes:
+            self._fault = _TOO_LARGE
         self._inner = inner
         self._left = max_bytes
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._stated > self._left:
-            raise _TooLargeError(_TOO_LARGE)
+        if self._fault:
+            raise _RefusedBodyError(self._fault)
         async for chunk in self._inner:
             self._left -= len(chunk)
             if self._left < 0:
-                raise _TooLargeError(_TOO_LARGE)
+                raise _RefusedBodyError(_TOO_LARGE)
             yield chunk
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-class _TooLargeError(httpx2.StreamError):
-    """A body was larger than the limit. As a StreamError it fails one call, not the connection."""
+def _is_plain(response: httpx2.Response) -> bool:
+    return bool(response.headers.get("content-encoding", _PLAIN) == _PLAIN)
 
 
-class _RefusedStream(httpx2.AsyncByteStream):
-    """A compressed body, which is not read: a small one can stand for more than memory holds."""
-
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        raise _TooLargeError("the body is compressed, and only plain ones are accepted")
-        yield b""
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+class _RefusedBodyError(httpx2.StreamError):
+    """A body was not read to its end. As a StreamError it fails one call, not the connection."""
 
 
 def limited_client(
