@@ -55,14 +55,14 @@ def estimate_of(
     catalog's; *at* is the time of the call, for prices that change.
     """
     provider = request.provider_id
-    info = get_model_info(request.model_id, provider or None, models=models)
+    info = get_model_info(request.model_id, provider, models=models)
     if count is None:
         known = window or (None if info is None else info.context_window)
         count = TokenCount(tokens=estimated_tokens(request), estimated=True, context_window=known)
     most = request.generation.max_tokens or (None if info is None else info.max_output)
 
     def cost(output: int | None) -> float | None:
-        if output is None or provider is None:
+        if output is None:
             return None
         usage = Usage.make(input_tokens=count.tokens, output_tokens=output)
         return cost_of(provider, request.model_id, usage, at=at, models=models)
