@@ -25,6 +25,7 @@ from llmcore.schema.hints import shown_kind
 from llmcore.schema.messages import Message
 
 _CLOSE_SECONDS = 10.0
+_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,30}[a-zA-Z0-9])?")
 
 
 class McpServers:
@@ -213,10 +214,7 @@ def _check(servers: object) -> None:
 
 def _checked(name: str) -> str:
     """Return the name of a server; ConfigurationError for one that cannot begin tools' names."""
-    if (
-        re.fullmatch(r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,30}[a-zA-Z0-9])?", name)
-        and SEPARATOR not in name
-    ):
+    if _NAME.fullmatch(name) and SEPARATOR not in name:
         return name
     raise ConfigurationError(
         f"the name of an MCP server has 1 to 32 letters, digits, - and single _, not {name!r}"
