@@ -8,6 +8,7 @@ import asyncio
 from typing import Any, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Close, CloseCode
 from websockets.http11 import Request
 
 from llmcore.bridge.http.http1 import refusal
@@ -20,6 +21,11 @@ _STEP_BYTES: Final = 16 * 1024
 _INVALID_DATA: Final = 1007
 _POLICY_VIOLATION: Final = 1008
 _TRY_AGAIN_LATER: Final = 1013
+_CLOSE: Final = 0x88
+_MASKED: Final = 0x80
+_MASKED_HEAD: Final = 6
+_SILENCE_S: Final = 0.5
+_LONGEST_END_S: Final = 10.0
 
 
 class GatewayWebSocket(WebSocketsSansIOProtocol):
@@ -27,8 +33,9 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
 
     One whose message takes more than *body_s* seconds to arrive, and one more for each 8 KiB of it,
     is closed (1008), as is one whose text is not UTF-8 (1007), and one whose unfinished message is
-    more than the application lets a caller have in memory (1013). A client that does not read gets
-    no pongs, which would pile up.
+    more than the application lets a caller have in memory (1013). What such a client is still
+    sending is read and discarded: a connection that is closed before is reset, and the client may
+    lose the reason. A client that does not read gets no pongs, which would pile up.
 
     At a shutdown the application gets a `websocket.disconnect` with the code 1012, and closes when
     it can; uvicorn itself would cut the connection. It waits as long as for requests.
@@ -43,25 +50,34 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         self._begun_at = 0.0
         self._unfinished: HeldBytes | None = None
         """Counts the bytes of a message that has not arrived completely."""
+        self._has_failed = False
+        """Whether a fault of the client ends the connection."""
+        self._heard_at = 0.0
 
     def data_received(self, data: bytes) -> None:
         """Read *data* in steps; nothing more is received before its end."""
+        if self._has_failed:
+            self._heard_at = self.loop.time()
+            if _is_close(data):  # the client has read why
+                self.transport.close()
+            return
         self._unread = memoryview(bytes(self._unread) + data)
         self.transport.pause_reading()
         self._step()
 
     def _step(self) -> None:
         """Read one step, unless messages before it wait for the application."""
-        if self.read_paused or self.transport.is_closing() or not self._unread:
+        if self.read_paused or self._is_ending or not self._unread:
             return
         data, self._unread = self._unread[:_STEP_BYTES], self._unread[_STEP_BYTES:]
         super().data_received(bytes(data))
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
             self._refuse(self.conn.handshake_exc)
             return
-        self._count(len(data))
-        self._watch()
-        self._go_on()
+        if not self._has_failed:
+            self._count(len(data))
+            self._watch()
+            self._go_on()
 
     def _refuse(self, error: Exception) -> None:
         """Close the connection of a request that opens no WebSocket, such as one with a body.
@@ -73,8 +89,12 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         )
         self.transport.close()
 
+    @property
+    def _is_ending(self) -> bool:
+        return self._has_failed or self.transport.is_closing()
+
     def _go_on(self) -> None:
-        if self.read_paused or self.transport.is_closing():
+        if self.read_paused or self._is_ending:
             return
         if self._unread:
             self.loop.call_soon(self._step)
@@ -85,7 +105,7 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         """Return the next message, and read on after the last one."""
         paused = self.read_paused
         message = await super().receive()
-        if paused and self._unread and not self.transport.is_closing():
+        if paused and self._unread and not self._is_ending:
             self.transport.pause_reading()
             self._go_on()
         return message
@@ -118,7 +138,7 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
         held = self._unfinished
         if held is None:
             return
-        if not self._is_amid_message or self.transport.is_closing():
+        if not self._is_amid_message or self._is_ending:
             held.release()
             return
         try:
@@ -182,10 +202,39 @@ class GatewayWebSocket(WebSocketsSansIOProtocol):
             self._late = None
             self._fail(_POLICY_VIOLATION, "the message did not arrive in time")
 
+    # -- faults of the client
+
     def _fail(self, code: int, reason: str) -> None:
-        """Close the connection for a fault of the client."""
+        """End the connection for a fault of the client that websockets does not find."""
         self.conn.fail(code, reason)
-        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.handle_parser_exception()
+
+    def handle_parser_exception(self) -> None:
+        """End the connection for a fault of the client, once it does not send any more."""
+        close = self.conn.close_sent or Close(CloseCode.PROTOCOL_ERROR, "")
+        self.queue.put_nowait(
+            {"type": "websocket.disconnect", "code": close.code, "reason": close.reason}
+        )
         self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = True
-        self.transport.close()
+        self.close_sent = self.disconnected = self._has_failed = True
+        self.frames, self._unread = [], memoryview(b"")
+        self._unwatch()
+        self._heard_at = self.loop.time()
+        self._close_when_silent(self._heard_at + _LONGEST_END_S)
+        self.transport.resume_reading()
+
+    def _close_when_silent(self, latest: float) -> None:
+        until = min(self._heard_at + _SILENCE_S, latest)
+        if until > self.loop.time():
+            self.close_timer = self.loop.call_at(until, self._close_when_silent, latest)
+        else:
+            self.transport.close()
+
+
+def _is_close(data: bytes) -> bool:
+    """Return whether *data* is a masked close frame, and nothing else."""
+    return (
+        len(data) >= _MASKED_HEAD
+        and data[0] == _CLOSE
+        and len(data) == _MASKED_HEAD + data[1] - _MASKED
+    )

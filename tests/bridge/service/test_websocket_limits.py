@@ -141,6 +141,22 @@ def test_a_message_that_is_not_utf_8_closes_the_socket_without_a_traceback(
     assert caplog.records == []
 
 
+def test_a_client_that_is_still_sending_reads_why_the_socket_is_closed(
+    settings: GatewaySettings,
+) -> None:
+    """It sends all of its message first, more than any buffer holds."""
+    limited = evolve(settings, limits=Limits(max_body_bytes=10_000))
+    with listening(limited) as url, create_connection(("127.0.0.1", urlsplit(url).port)) as raw:
+        raw.settimeout(30)
+        raw.sendall(HANDSHAKE)
+        assert raw.recv(4096).startswith(b"HTTP/1.1 101")
+        raw.sendall(sent(TEXT, b"x" * 20_000_000))
+        received = b"".join(iter(lambda: raw.recv(4096), b""))
+
+    assert received[0] == 0x88
+    assert received[2:4] == struct.pack("!H", 1009)
+
+
 @pytest.mark.parametrize(
     "begun",
     [
