@@ -12,8 +12,9 @@ chunk. Groq's reads thinking in `reasoning`, and Mistral's in the content:
     {"choices": [{"delta": {"content": [{"type": "thinking", "thinking": [
      {"type": "text", "text": "Hm."}]}]}, "finish_reason": null}]}
 
-For a response that is not streamed, the AI SDK names itself and not its provider. It gets thinking
-in both fields that its providers read, and errors in the forms of OpenAI and Mistral together:
+For a response that is not streamed, the AI SDK names itself and not its provider. Mistral's is
+known by a text that is a list of one part, which all others send as a text. The others get thinking
+in both fields that they read, and errors in the forms of OpenAI and Mistral together:
 
     {"error": {"message": "...", ...}, "object": "error", "message": "...", "type": "...", ...}
 
@@ -29,8 +30,9 @@ https://docs.mistral.ai/capabilities/reasoning, and the types of the packages `m
 (`FunctionCall`, `ThinkChunk`), `cerebras-cloud-sdk` 1.91.0
 (`ChatChunkResponseChoiceDeltaToolCall`), `openrouter` 1.3.84 (`ChatStreamChunk`),
 `@ai-sdk/xai` 3.0.138 (`xaiChatChunkSchema`, `convertXaiChatUsage`), `@ai-sdk/groq` 3.0.71 and
-4.0.84, `@ai-sdk/mistral` 3.0.69 and 4.0.87 (`mistralErrorDataSchema`) and `@ai-sdk/deepseek`
-3.0.56.
+4.0.84, `@ai-sdk/mistral` 3.0.69 and 4.0.87 (`mistralErrorDataSchema`,
+`convertToMistralChatMessages`) and `@ai-sdk/deepseek` 3.0.56. Those of xAI and Mistral have no form
+of an error in a stream: they report any as a chunk that they cannot read, with its text.
 """
 
 import re
@@ -45,6 +47,7 @@ from llmcore.fronts.openai_forms import message_of
 from llmcore.fronts.policy import ChatReasoning
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
+from llmcore.schema.native_json import object_or_empty, objects
 
 UsagePlace = Literal["", "chunk", "finish", "x_groq"]
 """Where the tokens of a stream are: nowhere, in a chunk of their own, or in the last chunk."""
@@ -103,7 +106,18 @@ _CLIENTS: Final[Mapping[str | None, ChatClient]] = {
 def client_of(request: ClientRequest) -> ChatClient:
     """Return the forms that the client that sent *request* reads."""
     named = _AGENT.match(request.headers.get("user-agent", ""))
-    return _OTHER if named is None else _CLIENTS[named.lastgroup]
+    if named is None:
+        return _OTHER
+    if named.lastgroup == "ai" and any(map(_lists_its_text, objects(request.body.get("messages")))):
+        return _MISTRAL
+    return _CLIENTS[named.lastgroup]
+
+
+def _lists_its_text(message: JsonObject) -> bool:
+    content = message.get("content")
+    if message.get("role") != "user" or type(content) is not list or len(content) != 1:
+        return False
+    return object_or_empty(content[0]).keys() == {"text", "type"}
 
 
 def can_relay(request: ClientRequest, provider: str) -> bool:

@@ -285,3 +285,32 @@ def test_an_error_has_the_fields_of_mistrals_beside_those_of_openai(agent: str, 
     error: Any = body["error"]
     assert error["message"] == "m"
     assert body == {"error": error, **({**error, "object": "error"} if flat else {})}
+
+
+@pytest.mark.parametrize(
+    ("agent", "content", "in_content"),
+    [
+        (AI_WHOLE, [{"type": "text", "text": "Hi"}], True),
+        (AI_WHOLE, "Hi", False),
+        (AI_WHOLE, [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}], False),
+        (AI_WHOLE, [{"type": "text", "text": "Hi"}, {"type": "text", "text": "there"}], False),
+        (OPENAI, [{"type": "text", "text": "Hi"}], False),
+    ],
+    ids=["list", "text", "marked", "two parts", "another client"],
+)
+def test_the_ai_sdks_provider_of_mistral_is_known_by_its_texts_where_it_names_no_provider(
+    agent: str, content: Any, in_content: bool
+) -> None:
+    """Others send one text as a text, and cannot read a list of parts."""
+    fields = {"messages": [{"role": "user", "content": content}]}
+    headers = {"user-agent": agent}
+    made = Written(stream(thought("Hm."), text("Hello")), fields, headers=headers)
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "Hello"},
+    ]
+
+    assert made.message["content"] == (parts if in_content else "Hello")
+    assert ("reasoning_content" in made.message) is not in_content
+    request = ClientRequest(body=fields, headers=headers)
+    assert front.can_relay(request, "openai") is not in_content
