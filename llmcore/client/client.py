@@ -415,14 +415,17 @@ class Client(UnaryMethods, NotPickled):
         return compose(self.middleware, call)(request)
 
     def _run(
-        self, ask: Callable[..., EventStream], request: LLMRequest, *, is_watched: bool
+        self, ask: Callable[..., Call], request: LLMRequest, *, is_watched: bool
     ) -> EventStream:
         """Return the events of *request* and of those for the rest of its response, by *ask*."""
         resolved = self.resolve(request)
+        requested = resolved.value.id if isinstance(resolved, Success) else ""
+        priced = partial(with_cost, models=self.models, requested=requested)
         rest = None if is_watched else _rest_of(resolved)
         if rest is None:
-            return ask(request, resolved)
-        source = LongResponse(request, partial(ask, resolved=resolved), rest)
+            call = ask(request, resolved)
+            return EventStream(call, call.accumulator, priced)
+        source = LongResponse(request, partial(ask, resolved=resolved), rest, priced)
         return EventStream(source, source, _as_it_is)
 
     def _asked(
@@ -434,18 +437,15 @@ class Client(UnaryMethods, NotPickled):
         timeouts: Timeouts | None,
         raw: bool,
         on_response: OnResponse | None,
-    ) -> EventStream:
-        """Return the events of *request*, whose model is *resolved*."""
+    ) -> Call:
+        """Return the call of *request*, whose model is *resolved*."""
         pending = PendingRequest(request, resolved, streaming=streaming, models=self.models)
-        call = Call(
+        return Call(
             partial(self._preparation.ready, pending),
             timeouts or _limits_of(resolved) or self.timeouts,
             raw=raw,
             on_response=on_response,
         )
-        requested = resolved.value.id if isinstance(resolved, Success) else ""
-        priced = partial(with_cost, models=self.models, requested=requested)
-        return EventStream(call, call.accumulator, priced)
 
     def with_middleware(self, *middleware: Middleware) -> Self:
         """Return a client with *middleware* around this one's, over the same connections.

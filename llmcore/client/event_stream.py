@@ -189,13 +189,12 @@ class EventStream:
     def _outcome(self) -> Result[LLMResponse, LLMError]:
         """Return the result of a stream that has ended or will not be read further."""
         if self._ended:
-            return self.ended_result()
+            return self._response_result()
         left = "closed" if self._closed else "dropped"
         message = f"the stream was {left} before its end"
         return Failure(AbortError(message, partial=self.partial_response))
 
-    def ended_result(self) -> Result[LLMResponse, LLMError]:
-        """Return the result of a stream whose last event has been read, without a wait."""
+    def _response_result(self) -> Result[LLMResponse, LLMError]:
         return self._collected.response().map(self._price)
 
     async def aclose(self) -> None:
@@ -421,7 +420,7 @@ class _Deferred:
     def response(self) -> Result[LLMResponse, LLMError]:
         """Return the response once the stream has finished, or the error."""
         stream = self._stream
-        return Accumulator().response() if stream is None else stream.ended_result()
+        return Accumulator().response() if stream is None else stream._response_result()  # noqa: SLF001
 
     async def _made(self) -> None:
         try:

@@ -15,15 +15,23 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Final
 
+from llmcore.client.call import Call
 from llmcore.client.cost import total_cost
-from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.protocol import RestOfResponse
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.event_base import with_fields
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StepStart, StreamStart
+from llmcore.schema.events import (
+    TERMINAL_EVENTS,
+    ErrorEvent,
+    Finish,
+    LLMEvent,
+    StepFinish,
+    StepStart,
+    StreamStart,
+)
 from llmcore.schema.json import ProviderMetadata, without
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -38,13 +46,21 @@ class LongResponse:
     """The events of a response and of those that continue it, and the response that they make."""
 
     def __init__(
-        self, request: LLMRequest, ask: Callable[[LLMRequest], EventStream], rest: RestOfResponse
+        self,
+        request: LLMRequest,
+        ask: Callable[[LLMRequest], Call],
+        rest: RestOfResponse,
+        price: Callable[[LLMResponse], LLMResponse],
     ) -> None:
-        """Read the response to *request* that *ask* returns, and the *rest* of it."""
+        """Read the response to *request* that *ask* returns, and the *rest* of it.
+
+        *price* sets the cost of each part.
+        """
         self._request = request
         self._ask = ask
         self._rest = rest
-        self._stream = ask(request)
+        self._price = price
+        self._call = ask(request)
         self._parts: list[LLMResponse] = []
         """The responses that are continued."""
         self._ends: Sequence[LLMEvent] = ()
@@ -58,15 +74,20 @@ class LongResponse:
     @property
     def partial(self) -> LLMResponse:
         """The response so far."""
-        return self._joined(self._stream.partial_response)
+        return self._joined(self._call.accumulator.partial)
 
     def response(self) -> Result[LLMResponse, LLMError]:
         """Return the response once the stream has finished, or the error."""
-        return self._result or self._stream.ended_result().map(self._joined)
+        return self._result or self._result_of_part().map(self._joined)
+
+    def _result_of_part(self) -> Result[LLMResponse, LLMError]:
+        return self._call.accumulator.response().map(self._price)
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; empty after the end."""
-        while batch := await self._stream.next_batch():
+        while batch := await self._call.next_batch():
+            if not (self._parts or isinstance(batch[-1], TERMINAL_EVENTS)):  # as nearly always
+                return batch
             if events := await self._of_whole(batch):
                 return events
         return ()
@@ -74,7 +95,7 @@ class LongResponse:
     async def aclose(self) -> None:
         """Free the connection. Idempotent."""
         self._closed = True
-        await self._stream.aclose()
+        await self._call.aclose()
 
     async def _of_whole(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
         """Return the events of *batch* that belong to the whole response."""
@@ -82,18 +103,19 @@ class LongResponse:
         if self._ends and has_content(batch):
             self._ends = ()
         if isinstance(last, ErrorEvent):
-            return await self._failed(batch, last.error)
+            return self._failed(batch, last.error)
         events = self._continuing(batch) if self._parts else batch
         if not isinstance(last, Finish):
             return events
         request = None if self._closed else self._rest(self._request, last)
         if request is None:
             return events
-        result = await self._stream.result()
+        result = self._result_of_part()
         if isinstance(result, Failure):
             return events
+        await self._call.aclose()
         response = result.value
-        self._request, self._stream = request, self._ask(request)
+        self._request, self._call = request, self._ask(request)
         self._so_far = self._joined(response)
         self._parts.append(_without_sent(response, request))
         self._ends = [event for event in events if isinstance(event, StepFinish | Finish)]
@@ -116,9 +138,9 @@ class LongResponse:
                 events.append(event)
         return events
 
-    async def _failed(self, batch: Sequence[LLMEvent], error: LLMError) -> Sequence[LLMEvent]:
+    def _failed(self, batch: Sequence[LLMEvent], error: LLMError) -> Sequence[LLMEvent]:
         if not self._ends:
-            self._result = await self._stream.result()
+            self._result = self._result_of_part()
             error.partial = None if error.partial is None else self._joined(error.partial)
             return self._continuing(batch) if self._parts else batch
         message = f"the rest of the response could not be had: {error.message}"
