@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time
 from functools import lru_cache
 from typing import Final
 
-from llmcore.catalog.lookup import get_model_info
+from llmcore.catalog.lookup import model_info
 from llmcore.catalog.model_info import Hours, ModelInfo, Prices, Rates
 from llmcore.catalog.model_names import PROVIDER_ALIASES, names_of
 from llmcore.catalog.records import catalog
@@ -55,7 +55,7 @@ def _listed(
     models: Sequence[ModelInfo],
 ) -> float | None:
     """Return the cost of *usage* at list prices, or None where it is unknown."""
-    known = get_model_info(model, provider, models=models)
+    known = model_info(model, provider, models)
     if known is None or known.prices is None:
         return 0.0 if provider == _EMBEDDED else _cost_of_embedding(provider, model, usage)
     prices = _of_tier(known.prices, service_tier or usage.service_tier)

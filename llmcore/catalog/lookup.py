@@ -30,6 +30,13 @@ def get_model_info(
     `list_models`: its maker's, if that is a provider. A short name such as `sonnet` is the newest
     model of its family. *models*, your own, go before those of the catalog.
     """
+    return model_info(model_id, provider, models)
+
+
+def model_info(
+    model_id: str, provider: str | None, models: Sequence[ModelInfo]
+) -> ModelInfo | None:
+    """Return what `get_model_info` does, without hints on wrong arguments: for each call's cost."""
     if provider is not None:
         provider = PROVIDER_ALIASES.get(provider, provider)
     for model in models:

@@ -290,7 +290,7 @@ class Client(UnaryMethods, NotPickled):
 
         With *raw*, the response has the native document that it was read from.
         """
-        stream = self.events(request, timeouts=timeouts, raw=raw)
+        stream = self._call(request, streaming=False, timeouts=timeouts, raw=raw)
         try:
             return await stream.result()
         finally:
@@ -397,7 +397,7 @@ class Client(UnaryMethods, NotPickled):
         streaming: bool,
         timeouts: Timeouts | None,
         raw: bool,
-        on_response: OnResponse | None,
+        on_response: OnResponse | None = None,
     ) -> EventStream:
         ask = partial(
             self._asked, streaming=streaming, timeouts=timeouts, raw=raw, on_response=on_response

@@ -86,6 +86,8 @@ class EventStream:
         """The events that have come and were not yet returned."""
         self._ended = False
         self._closed = False
+        self._freed = False
+        """Whether the source was closed at the end."""
         self._reading = False
 
     @classmethod
@@ -156,6 +158,7 @@ class EventStream:
         if not batch or isinstance(batch[-1], TERMINAL_EVENTS):
             self._ended = True
             await self._source.aclose()
+            self._freed = True
         return batch
 
     async def _break_off(self, error: BaseException) -> None:
@@ -200,7 +203,8 @@ class EventStream:
     async def aclose(self) -> None:
         """Close the connection at any point of the stream. Idempotent."""
         self._closed = True
-        await self._source.aclose()
+        if not self._freed:
+            await self._source.aclose()
 
     def resumed(self) -> "EventStream":
         """Return a stream of the rest of this one after it was cut; nothing is generated twice.
