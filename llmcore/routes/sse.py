@@ -230,13 +230,16 @@ class SseDecoder:
         frames = self._several(text[:first])
         payloads = text[first + len(start) : -len(end)].split(between)
         all_text = b"".join(payloads)
-        if not (_LF in all_text or _CR in all_text):
-            return [*frames, *zip(repeat(name), payloads)]
-        for payload in payloads:
-            if _LF in payload or _CR in payload:  # other events are between it and the next one
-                frames += self._several(start + payload + end)
-            else:
-                frames.append((name, payload))
+        mixed: list[int] = []
+        """The payloads between which and the next one are other events."""
+        if _LF in all_text or _CR in all_text:
+            mixed = [n for n, some in enumerate(payloads) if _LF in some or _CR in some]
+        done = 0
+        for at in mixed:
+            frames += zip(repeat(name), payloads[done:at])
+            frames += self._several(start + payloads[at] + end)
+            done = at + 1
+        frames += zip(repeat(name), payloads[done:])
         return frames
 
     def _form_after(self, text: bytes, at: int) -> _Form | None:
