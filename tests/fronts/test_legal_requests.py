@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from llmcore import Client
+from llmcore.fronts import reading
 from llmcore.fronts.front import FRONT_IDS, ClientRequest, front_by_id
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.result import Failure, Success
@@ -293,9 +295,10 @@ def test_metadata_that_has_anthropics_name_of_the_end_user_is_kept() -> None:
 
 def test_a_field_that_is_lost_silently_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A control: a front that forgets to report."""
-    monkeypatch.setattr("llmcore.fronts.reading.report_unknown", lambda *_: None)
+    forgetful = SimpleNamespace(**{**vars(reading), "report_unknown": lambda *_: None})
+    monkeypatch.setattr("llmcore.fronts.openai_chat.messages.reading", forgetful)
     requests_of.cache_clear()
     found = list(silent("openai-chat", "gemini", "what may come"))
     requests_of.cache_clear()
 
-    assert "messages[0].weight" in found
+    assert found == ["messages[0].weight"]

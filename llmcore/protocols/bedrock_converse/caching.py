@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from llmcore.protocols import caching
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import Block
+from llmcore.protocols.caching import CacheCandidate
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.options import CachePolicy
@@ -130,7 +131,7 @@ def _automatic_places(lists: list[_BlockList], rules: ConverseRules) -> Iterator
 
 def _remove_points(
     blocks: _BlockList, rules: ConverseRules, diagnostics: Diagnostics
-) -> Iterator[caching.CacheCandidate]:
+) -> Iterator[CacheCandidate]:
     """Remove the caller's cache points from a list, and yield where they may be in it."""
     items, used_places = list(blocks.items), set[int]()
     blocks.items.clear()
@@ -142,7 +143,7 @@ def _remove_points(
         asked_place = len(blocks.items) - 1
         ttl: CacheTtl = "1h" if mark.get("ttl") == "1h" else "5m"
         path = f"{blocks.path}[{max(asked_place, 0)}]"
-        point = caching.CacheCandidate(blocks.position(asked_place), path, allowed=True, ttl=ttl)
+        point = CacheCandidate(blocks.position(asked_place), path, allowed=True, ttl=ttl)
         if not blocks.takes_points:
             why = f"the model accepts no cache points in {blocks.section}"
             caching.drop_breakpoints([point], why, diagnostics)
