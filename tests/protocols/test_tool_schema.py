@@ -772,6 +772,19 @@ def test_a_root_that_contains_itself_adds_nothing_to_itself() -> None:
     result = project(schema, SchemaTarget.OPENAI_LOOSE, "p")
 
     assert result.schema == {**object_of(a={"type": "string"}), "required": ["a", "b"]}
+    assert codes(result) == []
+
+
+def test_members_of_a_root_that_contradict_are_reported_at_its_keyword() -> None:
+    members: list[Schema] = [{"minProperties": 1, "title": "A"}, {"title": "B"}, {"pattern": "^a"}]
+
+    result = project(
+        {"type": "object", "allOf": [*members, {"pattern": "b$"}]}, SchemaTarget.OPENAI_LOOSE, "p"
+    )
+
+    contradiction = next(one for one in result.diagnostics if one.path == "p.allOf")
+    assert contradiction.code == "schema-keyword-dropped"
+    assert contradiction.message.endswith('All of: [{"pattern":"b$"}].')
 
 
 def test_a_root_that_need_not_be_an_object_requires_nothing_more() -> None:
