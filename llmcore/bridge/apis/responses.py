@@ -194,6 +194,7 @@ class Responses(Generation[ReadResponsesRequest]):
     async def _in_background(self, call: OperationRequest) -> SentResponse | Outcome:
         """Start a response that continues without its client."""
         service, owner = self._service, call.caller.owner
+        service.background.check_room()  # before anything is reserved for it
         ending = _BackgroundEnding(owner)
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:

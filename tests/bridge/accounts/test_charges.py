@@ -21,12 +21,14 @@ from llmcore.bridge.accounts.admin import used
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits
 from llmcore.bridge.accounts.issued_keys import KEYS_ARE_OFF, KeyRegistry
 from llmcore.bridge.accounts.meters import budget_meters
+from llmcore.bridge.background.responses import BackgroundResponses
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.stores import ledger_for
+from llmcore.fronts.errors import overloaded
 from llmcore.testing import scripted
 from tests.bridge.pools.test_shared_limits import Late
 from tests.bridge.service.test_websocket import connected, send, turn
@@ -835,6 +837,26 @@ async def test_background_responses_are_charged_too(
 
 
 # -- spend
+
+
+@pytest.mark.anyio
+async def test_a_background_response_for_which_there_is_no_room_reserves_nothing(
+    settings: GatewaySettings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And leaves no row."""
+    id_, mine = key_for(ledger, budget_tokens=1000)
+
+    def full(_responses: BackgroundResponses) -> None:
+        raise overloaded("two background responses are under way or wait")
+
+    monkeypatch.setattr(BackgroundResponses, "check_room", full)
+    sent = {**body(), "background": True, "store": True}
+    async with asked(settings) as client:
+        answer = await client.post("/v1/responses", json=sent, headers=mine)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "server_is_overloaded")
+    assert rows(ledger) == []
+    assert used_of(ledger, id_) == {"tokens": 0}
 
 
 @pytest.mark.anyio
