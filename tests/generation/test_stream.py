@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -262,6 +263,16 @@ async def test_nothing_is_buffered_after_the_result() -> None:
     await result.result()
 
     assert result.buffered == 0
+
+
+async def test_events_that_have_arrived_are_counted_down_as_they_are_read() -> None:
+    fake = FakeModel("It is sunny.")
+    async with stream(fake.model, "Hi", client=fake.client) as result:
+        counts = [result.buffered async for _ in result]
+
+    following = [after for before, after in pairwise(counts) if before]
+    assert len(following) > 2
+    assert following == [before - 1 for before in counts[:-1] if before]
 
 
 async def test_a_result_can_be_asked_for_in_the_middle() -> None:

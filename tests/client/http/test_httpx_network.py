@@ -5,6 +5,8 @@ import struct
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import httpcore
 import httpx
 import pytest
@@ -111,3 +113,34 @@ async def test_the_cause_of_a_failed_connection_is_httpxs() -> None:
 
     assert type(caught.value.cause) is httpx.ConnectError
     assert type(caught.value.cause.__cause__) is httpcore.ConnectError
+
+
+class _Opening(httpcore.AsyncNetworkBackend):
+    """Opens a connection, and cancels *scope* before it is returned."""
+
+    def __init__(self, scope: anyio.CancelScope) -> None:
+        self.scope = scope
+        self.is_open = False
+
+    async def connect_tcp(self, *_args: Any, **_settings: Any) -> Any:
+        self.is_open = True
+        self.scope.cancel()
+        return self
+
+    async def aclose(self) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.is_open = False
+
+
+async def test_a_connection_that_opens_after_the_end_is_closed_though_its_task_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network = TrackedNetwork()
+    await network.aclose()
+    with anyio.CancelScope() as scope:
+        opening = _Opening(scope)
+        monkeypatch.setattr(network, "_inner", opening)
+        with pytest.raises(httpcore.ConnectError, match="the client was closed"):
+            await network.connect_tcp("host", 80)
+
+    assert not opening.is_open

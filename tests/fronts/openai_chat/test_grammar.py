@@ -64,6 +64,11 @@ def _error_and_more(chunks: Chunks) -> None:
     chunks.insert(3, {"error": error})
 
 
+def _error_without_text(chunks: Chunks) -> None:
+    error = {"message": None, "type": "t", "param": None, "code": None}
+    chunks[3:] = [{"error": error}]
+
+
 def _second_citations(chunks: Chunks) -> None:
     for number in (2, 3):
         chunks.insert(number, deepcopy(chunks[1]))
@@ -83,6 +88,7 @@ def _second_citations(chunks: Chunks) -> None:
         (_another_id, "id, object, created or model changed"),
         (_format_twice, "format of reasoning_details comes twice"),
         (_error_and_more, "comes after the end"),
+        (_error_without_text, "its message is not a text"),
         (lambda chunks: chunks.pop(0), "role comes first"),
         (lambda chunks: chunks.__delitem__(slice(-2, None)), "no chunk has a finish_reason"),
         (lambda chunks: chunks.append(deepcopy(chunks[1])), "comes after the end"),
