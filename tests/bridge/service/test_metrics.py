@@ -3,10 +3,14 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
 
 from llmcore.bridge.http.asgi import headers_of
 from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.response_run import RunLabels
+from llmcore.bridge.translated_run import report_violation
 from tests.support.programs.fresh_interpreter import run_fresh
 
 
@@ -27,6 +31,19 @@ def test_counts_are_shown_once_however_often_they_are_read() -> None:
 
     assert before == {'provider="openai"': 2.0, 'provider="groq"': 0.0}
     assert shown(metrics, "upstream_retries_total")['provider="openai"'] == 2.5
+
+
+def test_stream_that_broke_its_grammar_is_counted_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    upstream = UpstreamModel("openai", "m")
+    info = RunLabels(id="r-1", model="m", provider="openai", upstream=upstream, streamed=True)
+    metrics = Metrics()
+
+    report_violation(metrics, "id is missing", info)
+
+    assert shown(metrics, "stream_violations_total") == {"": 1.0}
+    assert [record.getMessage() for record in caplog.records] == ["stream_violation"]
 
 
 def test_a_level_is_the_last_that_was_set() -> None:
