@@ -17,7 +17,6 @@ from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid
 from llmcore.fronts.front import ListedModel, Upstream
 from llmcore.fronts.reading import Fields, read_field
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
-from llmcore.protocols.gemini.names import PROTOCOL_ID as GEMINI
 from llmcore.protocols.lowering import matches_model
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.protocol import protocol_by_id
@@ -178,7 +177,8 @@ def read_cache(
 
 def _always_caches(upstream: Upstream) -> bool:
     """Return whether a request cannot switch off the breakpoints that the provider places."""
-    if upstream.protocol_id == GEMINI:
+    protocol_id = upstream.protocol_id
+    if protocol_id is not None and protocol_by_id(protocol_id).cache_mark is None:
         return True
     model, provider = upstream.model, upstream.provider
     model_id = model if isinstance(model, str) else model.id
