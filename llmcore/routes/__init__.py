@@ -9,7 +9,7 @@ body), `unary` (routes of calls that one document answers, such as lists of mode
 `retrieval` (embeddings and reranking), `media` (images, transcription, speech). The facades, which
 configure routes: `base_url`, `sigv4`, `github_credentials` and `chat_provider` (what they are made
 of), `openai`, `anthropic`, `google`, `vertex`, `amazon_bedrock`, `azure`, `cloudflare`,
-`github_copilot`, `openrouter`, `xai`, `chat_providers` (those of Chat Completions alone),
-`chat_servers` (servers that users run), `openai_compatible` (any other one), `local` (the embedded
-model), and `providers`, their table.
+`github_copilot`, `mistral`, `openrouter`, `xai`, `chat_providers` (those of Chat Completions
+alone), `chat_servers` (servers that users run), `openai_compatible` (any other one), `local` (the
+embedded model), and `providers`, their table.
 """

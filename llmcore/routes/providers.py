@@ -162,11 +162,12 @@ PROVIDERS: Final = (
         protocols=("gemini",),
         only_own_models=True,
     ),
-    _chat_provider(
-        "mistral",
-        "Mistral",
-        "https://docs.mistral.ai/api/",
-        "MISTRAL_API_KEY",
+    ProviderEntry(
+        id="mistral",
+        home="llmcore.routes.mistral:Mistral",
+        docs="https://docs.mistral.ai/api/",
+        key_variables=("MISTRAL_API_KEY",),
+        protocols=("openai-chat", "openai-responses"),
         only_own_models=True,
     ),
     _chat_provider(

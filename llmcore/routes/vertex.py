@@ -34,10 +34,10 @@ from llmcore.protocols.unary import VERTEX_MODELS
 from llmcore.routes import xai
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
-from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.google import generate_path
+from llmcore.routes.mistral import Mistral
 from llmcore.routes.openai_compatible import GOOGLE
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, beside

@@ -10,7 +10,7 @@ from openai.types import Batch
 
 from llmcore import Anthropic, Client, Google, OpenAI, request
 from llmcore.client.batches import Batches, BatchHandle
-from llmcore.routes.chat_providers import Mistral
+from llmcore.routes.mistral import Mistral
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import (
     AccessDeniedError,

@@ -21,7 +21,7 @@ from hypothesis import given
 
 from llmcore import Anthropic, Client, Google, OpenAI, OpenAICompatible, request
 from llmcore.protocols.files import read_file
-from llmcore.routes.chat_providers import Mistral
+from llmcore.routes.mistral import Mistral
 from llmcore.routes.providers import ModelSource
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart

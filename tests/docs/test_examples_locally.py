@@ -25,8 +25,8 @@ from llmcore import (
     OpenAICompatible,
     set_default_client,
 )
-from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.defaults import RouteDefaults
+from llmcore.routes.mistral import Mistral
 from llmcore.routes.provider import Provider
 from llmcore.schema.options import GenerationOptions
 from llmcore.testing import scripted

@@ -18,8 +18,9 @@ from llmcore.protocols import audio
 from llmcore.protocols.audio import read_speech, read_transcript
 from llmcore.protocols.protocol import NativeResponse
 from llmcore.routes.auth import Auth, AuthContext
-from llmcore.routes.chat_providers import Groq, Mistral, Together
+from llmcore.routes.chat_providers import Groq, Together
 from llmcore.routes.media import speech_route, transcription_route
+from llmcore.routes.mistral import Mistral
 from llmcore.routes.route import route_of
 from llmcore.routes.vertex import Vertex
 from llmcore.routes.xai import XAI

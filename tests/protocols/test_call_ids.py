@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, synthetic_call_id
-from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
+from llmcore.routes.mistral import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.errors import ConfigurationError
 from tests.support.programs.fresh_interpreter import run_fresh
 

@@ -19,7 +19,8 @@ from llmcore.generation.retrieval import batches, joined
 from llmcore.protocols.embeddings import EmbeddingProtocol, read_embeddings
 from llmcore.protocols.protocol import NativeResponse
 from llmcore.routes.auth import Auth, AuthContext
-from llmcore.routes.chat_providers import Mistral, Perplexity
+from llmcore.routes.chat_providers import Perplexity
+from llmcore.routes.mistral import Mistral
 from llmcore.routes.retrieval import (
     Cohere,
     Jina,

@@ -17,7 +17,7 @@ from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
 from llmcore.protocols.history import HistoryPolicy, Repaired, model_family, repair
 from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
 from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
-from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
+from llmcore.routes.mistral import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.content import (
     Citation,
     ContentPart,

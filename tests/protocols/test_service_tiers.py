@@ -30,7 +30,8 @@ from llmcore import (
     request,
 )
 from llmcore.catalog.cost import cost_of, response_cost
-from llmcore.routes.chat_providers import Cerebras, Fireworks, Groq, Mistral
+from llmcore.routes.chat_providers import Cerebras, Fireworks, Groq
+from llmcore.routes.mistral import Mistral
 from llmcore.routes.vertex import Vertex
 from llmcore.routes.xai import XAI
 from llmcore.schema import json

@@ -4,8 +4,8 @@ import pytest
 from attrs import evolve
 
 from llmcore.protocols.batches import GEMINI, MISTRAL, OPENAI, BatchProtocol
-from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.google import Google
+from llmcore.routes.mistral import Mistral
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.route import Route
