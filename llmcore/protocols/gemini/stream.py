@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from llmcore.folds.grammar import has_content
 from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.gemini import calls, content, finish
+from llmcore.protocols.gemini.finish import stated_usage
 from llmcore.protocols.gemini.state import (
     GeminiInfo,
     GeminiState,
@@ -39,12 +40,14 @@ from llmcore.protocols.response_parts import (
     truncated,
 )
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
     ProviderEvent,
     ReasoningDelta,
+    StreamStart,
     TextDelta,
     TextEnd,
     ToolInputDelta,
@@ -239,7 +242,11 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     state = change(initial(request), raw=document)
     state, events = step(state, chunks)  # type: ignore[arg-type]
     if any(type(event) is ErrorEvent for event in events):
-        return events
+        counted = stated_usage(state)  # of the last chunk before the error
+        return [
+            changed(event, usage=counted) if isinstance(event, StreamStart) else event
+            for event in events
+        ]
     answered = any(objects(object_or_empty(chunk).get("candidates")) for chunk in chunks)
     if not answered and state.info.blocked is None:
         return (empty_response("has no candidates", document),)

@@ -444,6 +444,17 @@ def test_a_whole_body_that_holds_no_response(document: Any) -> None:
     assert isinstance(error(whole(document)), LLMError)
 
 
+def test_a_whole_list_that_ends_with_an_error_keeps_the_last_counts() -> None:
+    """As its stream does."""
+    counts = [{"promptTokenCount": 5, "candidatesTokenCount": n} for n in (1, 7)]
+    chunks = [{**chunk({"text": "a"}), "usageMetadata": usage} for usage in counts]
+    failed = error(whole([*chunks, {"error": {"code": 503, "message": "too busy"}}]))
+
+    assert failed.partial is not None
+    assert failed.partial.text == "aa"
+    assert (failed.partial.usage.input_tokens, failed.partial.usage.output_tokens) == (5, 7)
+
+
 def test_a_whole_list_of_chunks_is_one_response() -> None:
     """So comes a stream that was collected on its way."""
     chunks = text_chunks("a", "b")
