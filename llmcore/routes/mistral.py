@@ -78,4 +78,5 @@ class Mistral(ChatProvider):
         Documents: https://docs.mistral.ai/api/endpoint/responses,
         https://docs.mistral.ai/studio/conversations/responses.
         """
-        return beside(self.chat_route, "/responses", "mistral-responses", _RESPONSES).model(model_id)
+        route = beside(self.chat_route, "/responses", "mistral-responses", _RESPONSES)
+        return route.model(model_id)

@@ -105,3 +105,17 @@ def test_the_name_of_a_document_by_address_is_reported_towards_responses(
 
     found = [one.path.rpartition(".")[2] for one in prepared.diagnostics]
     assert found == paths
+
+
+def test_a_field_of_a_function_that_is_not_known_is_reported() -> None:
+    """A null is no value, and marks of the cache are read."""
+    function = {"name": "f", "parameters": {"type": "object"}, "strict": False}
+    usual = {"type": "function", "function": function, "cache_control": None, "other": None}
+    flat = {"type": "function", **function}
+    odd = {**usual, "function": {**function, "timeout": 3}, "strict": True}
+
+    assert reported("chat", {"tools": [usual]}) == []
+    assert reported("chat", {"tools": [flat]}) == []
+    assert reported("chat", {"tools": [odd]}) == ["tools[0].strict", "tools[0].function.timeout"]
+    assert reported("responses", {"tools": [flat]}) == []
+    assert reported("responses", {"tools": [{**flat, "timeout": 3}]}) == ["tools[0].timeout"]

@@ -50,7 +50,7 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
     legacy = bool(body.get("functions")) and not body.get("tools")
     natives = _natives(body, legacy=legacy)
     reading.check_tool_count(len(natives), upstream.policy)
-    tools = [_tool(native, path, upstream) for path, native in natives]
+    tools = [_tool(native, path, upstream, diagnostics) for path, native in natives]
     _reject_same_names(tools)
     choice = body.get("function_call" if legacy else "tool_choice")
     others = ("tool_choice",) if legacy else ("functions", "function_call")
@@ -102,10 +102,17 @@ def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:
 # -- one tool
 
 
-def _tool(native: Fields, path: str, upstream: Upstream) -> ToolSpec:
+_TOOL_FIELDS: Final = frozenset({"cache_control", "custom", "function", "type"})
+_FUNCTION_FIELDS: Final = frozenset(
+    {"cache_control", "description", "name", "parameters", "strict"}
+)
+
+
+def _tool(native: Fields, path: str, upstream: Upstream, diagnostics: Diagnostics) -> ToolSpec:
     try:
         match native.get("type"):
             case "function" | None:
+                _report_unknown(native, path, diagnostics)
                 return _function(native, path)
             case "custom":
                 return _custom(object_or_empty(native.get("custom")), path)
@@ -120,6 +127,15 @@ def _tool(native: Fields, path: str, upstream: Upstream) -> ToolSpec:
                 )
     except InvalidRequestError as error:
         raise invalid(f"{path}: {error.message}", path) from error
+
+
+def _report_unknown(native: Fields, path: str, diagnostics: Diagnostics) -> None:
+    function = object_or_empty(native.get("function"))
+    if function:
+        reading.report_unknown(native, _TOOL_FIELDS, diagnostics, path)
+        reading.report_unknown(function, _FUNCTION_FIELDS, diagnostics, f"{path}.function")
+    else:
+        reading.report_unknown(native, _TOOL_FIELDS | _FUNCTION_FIELDS, diagnostics, path)
 
 
 def _function(native: Fields, path: str) -> ToolDefinition:

@@ -19,7 +19,7 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
-from llmcore.fronts.reading import check_tool_count, function_tool
+from llmcore.fronts.reading import check_tool_count, function_tool, report_unknown
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import (
     BUILTIN,
@@ -189,6 +189,7 @@ class ToolCollector:
     ) -> OfferedTool | None:
         # some clients write functions as Chat Completions has them
         native = {**object_or_empty(native.get("function")), **native}
+        report_unknown(native, _FUNCTION_FIELDS, self._diagnostics, path)
         name = _name(native, path)
         fields = self._own_fields(native, path)
         spec = function_tool(
@@ -271,6 +272,9 @@ class ToolCollector:
 
 
 _OWN_FIELDS: Final = ("defer_loading", "output_schema", "allowed_callers", "async")
+_FUNCTION_FIELDS: Final = frozenset(
+    {*_OWN_FIELDS, "description", "function", "name", "parameters", "strict", "type"}
+)
 """Fields of functions and freeform tools that only the Responses API has."""
 
 
