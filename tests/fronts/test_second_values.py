@@ -108,7 +108,7 @@ def test_the_name_of_a_document_by_address_is_reported_towards_responses(
 
 
 def test_a_field_of_a_function_that_is_not_known_is_reported() -> None:
-    """A null is no value, and marks of the cache are read."""
+    """Nulls are left out, and marks of the cache are read."""
     function = {"name": "f", "parameters": {"type": "object"}, "strict": False}
     usual = {"type": "function", "function": function, "cache_control": None, "other": None}
     flat = {"type": "function", **function}
