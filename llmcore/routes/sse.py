@@ -76,11 +76,10 @@ class SseDecoder:
             if chunk[: chunk.find(_LF)].endswith(b"\r"):
                 self._use_line_end(b"\r\n")
         if self._plain and len(chunk) <= self.max_frame_bytes:
+            if len(chunk) <= _WINDOW and (frames := self._alike(chunk)):
+                return frames
             if len(chunk) > _BURST:
                 return self._burst(chunk)
-            frames = self._alike(chunk)
-            if frames:
-                return frames
         return self._read(chunk)
 
     def _read(self, chunk: bytes) -> "list[Frame]":
@@ -270,7 +269,7 @@ def _form_of(head: bytes, line_end: bytes) -> _Form:
 
 
 _USUAL_STARTS: Final = (b"data: ", b"event: ")
-_BURST: Final = 2048
+_BURST: Final = 8 * 1024
 """A chunk with more bytes has probably many events."""
 _WINDOW: Final = 16 * 1024
 """So many bytes at most are split at once. For more than 30,000, CPython 3.11 prepares a search
