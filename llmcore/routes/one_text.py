@@ -13,7 +13,7 @@ around the deltas, which bring the machine to the same state. Deltas do not chan
 of the deltas knows the state after them.
 
 Of a stream with one delta, without a network, that saves 28 % of the instructions in Chat
-Completions, 26 % in Responses and 11 % in Messages.
+Completions, 26 % in Responses, 14 % in Gemini and 11 % in Messages.
 """
 
 from collections.abc import Callable, Sequence
