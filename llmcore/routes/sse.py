@@ -220,7 +220,7 @@ class SseDecoder:
 
         The form of the one in its middle is probably that of most.
         """
-        form = self._form_after(text, len(text) // 2) if len(text) > _BURST else None
+        form = self._form_after(text, len(text) // 2) if len(text) > _FEW else None
         if form is None:
             lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if _CR in text else text
             return self._events(lines) if lines else []
@@ -271,6 +271,8 @@ def _form_of(head: bytes, line_end: bytes) -> _Form:
 _USUAL_STARTS: Final = (b"data: ", b"event: ")
 _BURST: Final = 8 * 1024
 """A chunk with more bytes has probably many events."""
+_FEW: Final = 2 * 1024
+"""So many bytes of a burst are cut event by event."""
 _WINDOW: Final = 16 * 1024
 """So many bytes at most are split at once. For more than 30,000, CPython 3.11 prepares a search
 again for each piece, which takes longer than the rest of the split."""
