@@ -142,7 +142,6 @@ PROTOCOLS_FOR_A_REASON = {
     "llmcore/catalog/model_names.py": "`gemini` is another name of the provider `google`",
     "llmcore/fronts/billing_line.py": "a line for the servers of one API, from clients of any",
     "llmcore/fronts/front.py": "the list of fronts",
-    "llmcore/fronts/openai_forms.py": "Gemini caches prompts by itself, whatever a client says",
     "llmcore/routes/providers.py": "the APIs of each provider",
     "llmcore/routes/retrieval.py": "`gemini` is a part of models' names",
 }
