@@ -30,11 +30,10 @@ def with_kept_state(
 ) -> tuple[Message, ...]:
     """Return *messages* with the kept state of responses that came back without it.
 
-    A server keeps the `sealed_calls` of the responses that it writes; any call of a response finds
-    its state. State that is missing or unreadable changes nothing. Some clients send the
-    text of a response and each of its calls as messages of their own, with results between them
-    (pipecat): these become one message again, before its results. Calls whose ids are *unnamed* are
-    found by their place in the conversation.
+    State that is missing or unreadable changes nothing. Some clients send the text of a response
+    and each of its calls as messages of their own, with results between them (pipecat): these
+    become one message again, before its results. Calls whose ids are *unnamed* are found by their
+    place in the conversation.
     """
     kept_state = upstream.kept_state
     if kept_state is None or not any(map(_is_bare, messages)):
