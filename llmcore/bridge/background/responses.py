@@ -84,8 +84,8 @@ class BackgroundResponses:
     ) -> None:
         """Begin the response of *run*, whose *record* is queued; *done* is called at its end.
 
-        Raises StateUnavailableError, and FrontError if there is no room; *run* is closed, and
-        *done* called, then too.
+        Raises StateUnavailableError, and FrontError if there is no room. In both cases *run* is
+        closed and *done* is called.
         """
         log_ = EventLog(self.store, record.id)
         response = BackgroundResponse(record, run, final, refused, done, log_)
