@@ -77,15 +77,23 @@ class Admissions:
         self._running = 0
         self._show = show
 
+    def enter(self) -> None:
+        """Count a request as under way; FrontError, 503, if there are too many."""
+        self.check_room()
+        self._count(1)
+
+    def leave(self) -> None:
+        """Stop counting a request that has entered."""
+        self._count(-1)
+
     @contextmanager
     def admitted(self) -> Iterator[None]:
         """Count a request as under way for a block; FrontError, 503, if there are too many."""
-        self.check_room()
-        self._count(1)
+        self.enter()
         try:
             yield
         finally:
-            self._count(-1)
+            self.leave()
 
     def check_room(self) -> None:
         """Raise FrontError, 503, if as many responses are under way as there may be."""

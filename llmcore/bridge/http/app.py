@@ -5,7 +5,7 @@ read within limits, and its response counts as under way until its last byte.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import ExitStack
+from functools import partial
 from typing import cast
 
 import anyio
@@ -63,7 +63,7 @@ from llmcore.bridge.response_run import (
     has_ended,
     request_id_of,
 )
-from llmcore.bridge.service import Service
+from llmcore.bridge.service import Admissions, Service
 from llmcore.bridge.state.ledger import NANO
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
 from llmcore.bridge.ui.feed import Feed
@@ -279,15 +279,17 @@ class _OperationApp:
     async def _respond(self, scope: Scope, receive: Receive) -> ASGIApp:
         caller = caller_of(scope)
         held = self._bodies.bytes.of(caller.counted_as)
-        body: JsonObject = {}
-        with ExitStack() as place:
-            place.enter_context(held)
+        release: Callable[[], None] = held.release
+        leaves = True
+        try:
+            body: JsonObject = {}
             if self._operation.takes_body:
                 # A request counts as under way once its body is there. One on its way counts by
                 # its bytes alone, so that clients which send nothing keep no other out.
                 self._service.admissions.check_room()
                 body = await self._bodies.read(scope, receive, held)
-                place.enter_context(self._service.admissions.admitted())
+                self._service.admissions.enter()
+                release = partial(_release, self._service.admissions, held)
             request = _client_request(scope, body)
             note_request(scope, request, held.count)
             made = await self._operation.handle(
@@ -307,7 +309,11 @@ class _OperationApp:
                     charge = None
                     if run.calls:  # else it was not made for this request
                         charge = await self._service.accounts.open(caller, run, body)
-                    return self._run(scope, run, charge, place.pop_all().close)
+                    leaves = False
+                    return self._run(scope, run, charge, release)
+        finally:
+            if leaves:
+                release()
 
     def _run(
         self, scope: Scope, run: SentResponse, charge: Charge | None, release: Callable[[], None]
@@ -344,6 +350,11 @@ class _OperationApp:
             keep_alive_s=settings.keep_alive_s,
             send_s=settings.limits.send_s,
         )
+
+
+def _release(admissions: Admissions, held: HeldBytes) -> None:
+    admissions.leave()
+    held.release()
 
 
 def _used(charge: Charge) -> Mapping[str, object]:
