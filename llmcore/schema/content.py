@@ -213,7 +213,6 @@ def is_local(url: str) -> bool:
     base64="write ImagePart(data=base64.b64decode(...))",
     image="write ImagePart.of(...)",
 )
-@for_pydantic
 @frozen(kw_only=True)
 class ImagePart(_Media):
     """An image: `ImagePart.of("photo.png")`, or of a URL, bytes or a PIL image."""
@@ -244,7 +243,6 @@ class ImagePart(_Media):
     mime_type="media_type",
     base64="write AudioPart(data=base64.b64decode(...))",
 )
-@for_pydantic
 @frozen(kw_only=True)
 class AudioPart(_Media):
     """An audio recording: `AudioPart.of("speech.mp3")`, or of a URL or bytes."""
@@ -261,7 +259,6 @@ class AudioPart(_Media):
     mime_type="media_type",
     base64="write DocumentPart(data=base64.b64decode(...))",
 )
-@for_pydantic
 @frozen(kw_only=True)
 class DocumentPart(_Media):
     """A document such as a PDF, a text file or a video: `DocumentPart.of("report.pdf")`."""

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 from attrs import evolve
 
 from llmcore.schema.json import JsonValue
+from llmcore.schema.pydantic_hooks import for_pydantic
 
 
+@for_pydantic
 class EventBase:
     """The base class of events. Its slot is not an attrs field, so that constructors ignore it."""
 

@@ -38,7 +38,6 @@ from llmcore.schema.event_base import EventBase
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_names_of_others
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain_json, tool_arguments
-from llmcore.schema.pydantic_hooks import for_pydantic
 from llmcore.schema.usage import RateLimitInfo, Usage
 
 if TYPE_CHECKING:  # it is made of events
@@ -107,7 +106,6 @@ class FinishReason:
         "look for events of the class TextDelta, which have `.text`",
     )
 )
-@for_pydantic
 @frozen(kw_only=True)
 class StreamStart(EventBase):
     """The provider accepted the request."""
@@ -133,7 +131,6 @@ class StreamStart(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@for_pydantic
 @frozen
 class StepStart(EventBase):
     """A call of the model begins; `step` counts from 0."""
@@ -149,7 +146,6 @@ class StepStart(EventBase):
     without a `start`, the same model one that it gives in parts."""
 
 
-@for_pydantic
 @frozen
 class TextStart(EventBase):
     """A text segment begins."""
@@ -163,7 +159,6 @@ class TextStart(EventBase):
     """Data about the segment, such as the `phase` of the message of OpenAI's that it is in."""
 
 
-@for_pydantic
 @frozen
 class TextDelta(EventBase):
     """More text of segment `id`."""
@@ -177,7 +172,6 @@ class TextDelta(EventBase):
     """The log probabilities of its tokens, if requested."""
 
 
-@for_pydantic
 @frozen
 class TextEnd(EventBase):
     """A text segment is complete."""
@@ -197,7 +191,6 @@ class TextEnd(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@for_pydantic
 @frozen
 class ReasoningStart(EventBase):
     """A reasoning segment begins."""
@@ -209,7 +202,6 @@ class ReasoningStart(EventBase):
     """Data about the segment, such as whether OpenAI sends it as a summary."""
 
 
-@for_pydantic
 @frozen
 class ReasoningDelta(EventBase):
     """More reasoning of segment `id`."""
@@ -221,7 +213,6 @@ class ReasoningDelta(EventBase):
     """The next piece of the reasoning."""
 
 
-@for_pydantic
 @frozen
 class ReasoningEnd(EventBase):
     """A reasoning segment is complete, with the data that its replay needs."""
@@ -239,7 +230,6 @@ class ReasoningEnd(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@for_pydantic
 @frozen
 class ToolInputStart(EventBase):
     """The model begins to write the input of a tool; `id` is the call's id."""
@@ -257,7 +247,6 @@ class ToolInputStart(EventBase):
     """Data that belongs to the name, such as the `namespace` of OpenAI's tools."""
 
 
-@for_pydantic
 @frozen
 class ToolInputDelta(EventBase):
     """More of the input's text: JSON, or the raw text of a custom tool."""
@@ -269,7 +258,6 @@ class ToolInputDelta(EventBase):
     """The next piece of the arguments' text."""
 
 
-@for_pydantic
 @frozen
 class ToolInputEnd(EventBase):
     """The input's text is complete."""
@@ -283,7 +271,6 @@ class ToolInputEnd(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@for_pydantic
 @frozen
 class ToolCall(EventBase):
     """A complete tool call with parsed arguments."""
@@ -305,7 +292,6 @@ class ToolCall(EventBase):
     """The text that `arguments` were parsed from; None where the provider sent no text."""
 
 
-@for_pydantic
 @frozen
 class ToolResult(EventBase):
     """A tool's result, run by the provider or by the tool loop."""
@@ -327,7 +313,6 @@ class ToolResult(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@for_pydantic
 @frozen(kw_only=True)
 class ToolError(EventBase):
     """A tool could not be run or failed; a `ToolResult` with `is_error` follows."""
@@ -341,7 +326,6 @@ class ToolError(EventBase):
     """A sentence about the failure."""
 
 
-@for_pydantic
 @frozen(kw_only=True)
 class Source(EventBase):
     """A source that the response is based on."""
@@ -359,7 +343,6 @@ class Source(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@for_pydantic
 @frozen(kw_only=True)
 class File(EventBase):
     """A file that the model generated: an image, audio, a document."""
@@ -383,7 +366,6 @@ class File(EventBase):
     """Native data of the provider that is kept for later requests, by provider."""
 
 
-@for_pydantic
 @frozen(kw_only=True)
 class StepFinish(EventBase):
     """A call of the model ended."""
@@ -397,7 +379,6 @@ class StepFinish(EventBase):
     """The tokens of the step."""
 
 
-@for_pydantic
 @frozen(kw_only=True)
 class Finish(EventBase):
     """The response is complete."""
@@ -422,7 +403,6 @@ class Finish(EventBase):
     """The response of the last step; set by `llmcore.stream`, not by a client's streams."""
 
 
-@for_pydantic
 @frozen
 class ErrorEvent(EventBase):
     """The response failed; `error.partial` is the part that arrived."""
@@ -432,7 +412,6 @@ class ErrorEvent(EventBase):
     """The error; its `partial` is the response so far."""
 
 
-@for_pydantic
 @frozen
 class ProviderEvent(EventBase):
     """A native event or item without a neutral form.
