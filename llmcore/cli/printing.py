@@ -9,21 +9,10 @@ from typing import Final, TextIO
 
 from llmcore.cli.failures import explain
 from llmcore.cli.program import json_text, note, printable
+from llmcore.schema import events
 from llmcore.schema.codec import to_json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import (
-    Finish,
-    LLMEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    Source,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    ToolCall,
-    ToolError,
-)
 from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
@@ -38,7 +27,7 @@ class JsonPrinter:
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
-    def show(self, event: LLMEvent) -> None:
+    def show(self, event: events.LLMEvent) -> None:
         """Print *event*."""
         line = {"type": event.type, **object_or_empty(to_json(event))}
         print(json_text(line), file=self._out, flush=True)
@@ -64,28 +53,28 @@ class TextPrinter:
         self._started = time.monotonic()
         self._first: float | None = None
 
-    def show(self, event: LLMEvent) -> None:
+    def show(self, event: events.LLMEvent) -> None:
         """Print what *event* adds to the response."""
         match event:
-            case StreamStart(diagnostics=diagnostics):  # of the request
+            case events.StreamStart(diagnostics=diagnostics):  # of the request
                 self._notes(diagnostics)
-            case TextDelta(text=text):
+            case events.TextDelta(text=text):
                 self._begin()
                 self._write(printable(text))
-            case ReasoningDelta(text=text):
+            case events.ReasoningDelta(text=text):
                 self._begin()
                 self._aside(printable(text))
-            case ReasoningEnd():
+            case events.ReasoningEnd():
                 self._aside("\n\n")
-            case TextEnd(text=text):
+            case events.TextEnd(text=text):
                 self._write("" if text.endswith("\n") else "\n")
-            case ToolCall(name=name, arguments=arguments):
+            case events.ToolCall(name=name, arguments=arguments):
                 self._note(f"→ {name}({json.dumps(arguments, ensure_ascii=False)})")
-            case ToolError(name=name, message=message):
+            case events.ToolError(name=name, message=message):
                 self._note(f"{name} failed: {message}")
-            case Source(url=url) if url:
+            case events.Source(url=url) if url:
                 self._note(f"source: {url}")
-            case Finish(diagnostics=diagnostics, finish_reason=reason):
+            case events.Finish(diagnostics=diagnostics, finish_reason=reason):
                 self._notes(diagnostics)
                 if reason.reason not in ("stop", "tool_calls"):
                     self._note(f"ended by: {reason.raw or reason.reason}")

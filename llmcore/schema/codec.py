@@ -23,16 +23,8 @@ from cattrs.cols import list_structure_factory
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.strategies import configure_tagged_union
 
-from llmcore.schema import content, errors, events, tools
+from llmcore.schema import content, errors, events, json, tools
 from llmcore.schema.hints import Hinted, shown_kind
-from llmcore.schema.json import (
-    JsonObject,
-    JsonValue,
-    ProviderMetadata,
-    plain_json,
-    plain_metadata,
-    plain_object,
-)
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import RateLimitInfo
@@ -41,18 +33,18 @@ from llmcore.tracebacks import wrong_call
 _T = TypeVar("_T")
 
 
-def to_json(value: object, as_type: Any = None) -> JsonValue:
+def to_json(value: object, as_type: Any = None) -> json.JsonValue:
     """Return *value* as JSON data: dicts, lists and scalars.
 
     Events, content parts, tools and errors carry their `type` also when they are alone;
     give *as_type* for anything else whose declared type is not its class.
     """
     declared = as_type or _union_of(type(value)) or type(value)
-    data: JsonValue = _converter().unstructure(value, declared)
+    data: json.JsonValue = _converter().unstructure(value, declared)
     return data
 
 
-def from_json(type_: type[_T], data: JsonValue) -> _T:
+def from_json(type_: type[_T], data: json.JsonValue) -> _T:
     """Return the value of *type_* that the JSON *data* represents.
 
     Raises InvalidRequestError, naming the path of each fault, and TypeError for a *type_* that is
@@ -331,20 +323,20 @@ def _json(converter: cattrs.Converter) -> None:
         converter.register_structure_hook(marker, lambda data, _: copy(data))
         converter.register_unstructure_hook(marker, copy)
 
-    register(JsonValue, plain_json)
-    register(JsonObject, plain_object)
-    register(ProviderMetadata, plain_metadata)
+    register(json.JsonValue, json.plain_json)
+    register(json.JsonObject, json.plain_object)
+    register(json.ProviderMetadata, json.plain_metadata)
 
 
 def _tool_output(converter: cattrs.Converter) -> None:
     """Write a tuple of parts as `{"parts": [...]}` and JSON as `{"json": ...}`; read both."""
-    declared = JsonValue | tuple[content.ToolOutputPart, ...]
+    declared = json.JsonValue | tuple[content.ToolOutputPart, ...]
     parts = tuple[content.ToolOutputPart, ...]
 
     def unstructure(value: object) -> object:
         if isinstance(value, tuple):
             return {"parts": converter.unstructure(value, parts)}
-        return value if isinstance(value, str) else {"json": plain_json(value)}
+        return value if isinstance(value, str) else {"json": json.plain_json(value)}
 
     def structure(data: object, _: object) -> object:
         if isinstance(data, Mapping) and data.keys() == {"parts"}:
@@ -383,7 +375,7 @@ def _errors(converter: cattrs.Converter) -> None:
 
     def resolved(kind: type[errors.LLMError]) -> type[errors.LLMError]:
         names = {item.__name__: item for item in (LLMResponse, RateLimitInfo)}
-        return resolve_types(kind, localns={"JsonValue": JsonValue, **names})
+        return resolve_types(kind, localns={"JsonValue": json.JsonValue, **names})
 
     def reader(kind: type[errors.LLMError]) -> Any:
         return make_dict_structure_fn(resolved(kind), converter, cause=override(omit=True))

@@ -8,20 +8,9 @@ import anyio.lowlevel
 from attrs import define, field
 
 from llmcore.schema.hints import with_call_hints
+from llmcore.sessions import store
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import check_next
-from llmcore.sessions.store import (
-    RunInfo,
-    Seconds,
-    SessionStore,
-    StoredEntry,
-    check_range,
-    check_run_id,
-    check_seq,
-    check_ttl,
-    checked_entries,
-    texts_of,
-)
 
 
 @define
@@ -34,14 +23,14 @@ class _Run:
 
 
 @with_call_hints()
-class MemoryStore(SessionStore):
+class MemoryStore(store.SessionStore):
     """A SessionStore that ends with the process.
 
     A run is forgotten *ttl_s* seconds after it was last appended to.
     """
 
-    def __init__(self, *, ttl_s: float | None = None, clock: Seconds = time.time) -> None:
-        self._ttl_s = check_ttl(ttl_s)
+    def __init__(self, *, ttl_s: float | None = None, clock: store.Seconds = time.time) -> None:
+        self._ttl_s = store.check_ttl(ttl_s)
         self._clock = clock
         self._runs: dict[str, _Run] = {}
         self._lock = Lock()
@@ -53,13 +42,13 @@ class MemoryStore(SessionStore):
         self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
     ) -> int:
         """Append *entries*, all or none; see `SessionStore.append`."""
-        entries = checked_entries(entries)
-        texts_of(run_id, entries)  # what other stores refuse is refused here too
+        entries = store.checked_entries(entries)
+        store.texts_of(run_id, entries)  # what other stores refuse is refused here too
         await anyio.lowlevel.checkpoint()
         with self._lock:
             self._forget_expired()
             run = self._runs.get(run_id, _Run())
-            check_seq(run_id, expected_seq, len(run.entries))
+            store.check_seq(run_id, expected_seq, len(run.entries))
             changes = check_next(run_id, entries, run.answered).unwrap()
             if entries:
                 run.entries.extend(entries)
@@ -70,25 +59,26 @@ class MemoryStore(SessionStore):
 
     async def read(
         self, run_id: str, *, after: int = 0, limit: int | None = None
-    ) -> tuple[StoredEntry, ...]:
+    ) -> tuple[store.StoredEntry, ...]:
         """Return the entries behind *after*; see `SessionStore.read`."""
-        check_range(run_id, after, limit)
+        store.check_range(run_id, after, limit)
         await anyio.lowlevel.checkpoint()
         with self._lock:
             self._forget_expired()
             entries = self._runs.get(run_id, _Run()).entries
             end = len(entries) if limit is None else after + limit
             return tuple(
-                StoredEntry(seq, entry) for seq, entry in enumerate(entries[after:end], after + 1)
+                store.StoredEntry(seq, entry)
+                for seq, entry in enumerate(entries[after:end], after + 1)
             )
 
-    async def runs(self) -> tuple[RunInfo, ...]:
+    async def runs(self) -> tuple[store.RunInfo, ...]:
         """Return all runs, by their ids."""
         await anyio.lowlevel.checkpoint()
         with self._lock:
             self._forget_expired()
             return tuple(
-                RunInfo(
+                store.RunInfo(
                     run_id=run_id,
                     last_seq=len(run.entries),
                     started_at=run.entries[0].timestamp,
@@ -99,7 +89,7 @@ class MemoryStore(SessionStore):
 
     async def delete(self, run_id: str) -> bool:
         """Forget run *run_id*; False if there was none."""
-        check_run_id(run_id)
+        store.check_run_id(run_id)
         await anyio.lowlevel.checkpoint()
         with self._lock:
             self._forget_expired()

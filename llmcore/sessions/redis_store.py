@@ -18,21 +18,10 @@ import anyio.to_thread
 
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_checked_arguments
+from llmcore.sessions import store
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
-from llmcore.sessions.store import (
-    RunInfo,
-    SessionStore,
-    SessionStoreError,
-    StoredEntry,
-    check_range,
-    check_run_id,
-    check_seq,
-    check_ttl,
-    stored_entry,
-    texts_of,
-)
 from llmcore.storage.redis import connect
 
 _T = TypeVar("_T")
@@ -53,7 +42,7 @@ class _Keys:
 
 
 @with_checked_arguments()
-class RedisStore(SessionStore):
+class RedisStore(store.SessionStore):
     """A SessionStore in the Redis server at *url* (`redis://`, `rediss://`, `unix://`).
 
     A run is forgotten *ttl_s* seconds after it was last appended to. Keys begin with *prefix*;
@@ -70,7 +59,7 @@ class RedisStore(SessionStore):
         timeout_s: float = 10.0,
     ) -> None:
         self._prefix = prefix
-        self._ttl_s = check_ttl(ttl_s)
+        self._ttl_s = store.check_ttl(ttl_s)
         # No retries: an append that is sent twice would be stored twice.
         self._client = connect(url, setting="url", connect_s=timeout_s, reply_s=timeout_s)
         self._closing = Lock()
@@ -90,12 +79,12 @@ class RedisStore(SessionStore):
 
     async def read(
         self, run_id: str, *, after: int = 0, limit: int | None = None
-    ) -> tuple[StoredEntry, ...]:
+    ) -> tuple[store.StoredEntry, ...]:
         """Return the entries behind *after*; see `SessionStore.read`."""
-        check_range(run_id, after, limit)
+        store.check_range(run_id, after, limit)
         return await self._run(partial(self._read, run_id, after, limit))
 
-    async def runs(self) -> tuple[RunInfo, ...]:
+    async def runs(self) -> tuple[store.RunInfo, ...]:
         """Return all runs, by their ids. Walks through all keys of the database."""
         return await self._run(self._runs)
 
@@ -127,7 +116,7 @@ class RedisStore(SessionStore):
     ) -> int:
         import redis
 
-        texts = texts_of(run_id, entries)
+        texts = store.texts_of(run_id, entries)
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             with self._client.pipeline() as pipe:
@@ -136,7 +125,9 @@ class RedisStore(SessionStore):
                 except redis.WatchError as error:
                     if time.monotonic() > deadline:
                         message = f"session {run_id!r} is busy: others kept appending to it"
-                        raise SessionStoreError(message, retryable=True, cause=error) from error
+                        raise store.SessionStoreError(
+                            message, retryable=True, cause=error
+                        ) from error
             time.sleep(random.uniform(0, 0.005))  # noqa: S311 -- so that writers do not collide again
 
     def _try_append(
@@ -150,7 +141,7 @@ class RedisStore(SessionStore):
         keys = self._keys(run_id)
         pipe.watch(keys.entries, keys.calls)
         last: int = pipe.llen(keys.entries)
-        check_seq(run_id, expected_seq, last)
+        store.check_seq(run_id, expected_seq, last)
         ids = call_ids(entries)
         states = pipe.hmget(keys.calls, ids) if ids else ()
         answered = {
@@ -177,24 +168,24 @@ class RedisStore(SessionStore):
             else:
                 pipe.pexpire(key, max(1, round(self._ttl_s * 1000)))
 
-    def _read(self, run_id: str, after: int, limit: int | None) -> tuple[StoredEntry, ...]:
+    def _read(self, run_id: str, after: int, limit: int | None) -> tuple[store.StoredEntry, ...]:
         key = self._keys(run_id).entries
-        entries: list[StoredEntry] = []
+        entries: list[store.StoredEntry] = []
         while limit is None or len(entries) < limit:
             start = after + len(entries)
             wanted = _PAGE if limit is None else min(_PAGE, limit - len(entries))
             texts = self._client.lrange(key, start, start + wanted - 1)
             entries.extend(
-                stored_entry(run_id, seq, text) for seq, text in enumerate(texts, start + 1)
+                store.stored_entry(run_id, seq, text) for seq, text in enumerate(texts, start + 1)
             )
             if len(texts) < wanted:
                 break
         return tuple(entries)
 
-    def _runs(self) -> tuple[RunInfo, ...]:
+    def _runs(self) -> tuple[store.RunInfo, ...]:
         pattern = f"{_escaped(self._prefix)}:{{*}}:entries"
         names = sorted({key.decode() for key in self._client.scan_iter(pattern, count=_PAGE)})
-        runs: list[RunInfo] = []
+        runs: list[store.RunInfo] = []
         for start in range(0, len(names), _PAGE):
             some = names[start : start + _PAGE]
             with self._client.pipeline(transaction=False) as pipe:
@@ -208,8 +199,8 @@ class RedisStore(SessionStore):
                     runs.append(self._info(name, length, first, last))
         return tuple(runs)
 
-    def _info(self, key: str, length: int, first: bytes, last: bytes) -> RunInfo:
-        return RunInfo(
+    def _info(self, key: str, length: int, first: bytes, last: bytes) -> store.RunInfo:
+        return store.RunInfo(
             run_id=key[len(self._prefix) + 2 : -len("}:entries")],
             last_seq=length,
             started_at=entry_from_text(first).timestamp,
@@ -217,7 +208,7 @@ class RedisStore(SessionStore):
         )
 
     def _keys(self, run_id: str) -> _Keys:
-        check_run_id(run_id)
+        store.check_run_id(run_id)
         base = f"{self._prefix}:{{{run_id}}}"
         return _Keys(f"{base}:entries", f"{base}:calls")
 
@@ -230,7 +221,7 @@ def _execute(pipe: Any) -> None:
         pipe.execute()
     except (redis.ConnectionError, redis.TimeoutError) as error:
         message = "the connection broke before Redis confirmed: the entries may be there or not"
-        raise SessionStoreError(message, retryable=False, cause=error) from error
+        raise store.SessionStoreError(message, retryable=False, cause=error) from error
 
 
 @contextmanager
@@ -243,7 +234,9 @@ def _translated() -> Iterator[None]:
         passing = isinstance(error, redis.ConnectionError | redis.TimeoutError)
         denied = isinstance(error, redis.AuthenticationError)
         message = f"the sessions in Redis cannot be used: {error}"
-        raise SessionStoreError(message, retryable=passing and not denied, cause=error) from error
+        raise store.SessionStoreError(
+            message, retryable=passing and not denied, cause=error
+        ) from error
 
 
 def _escaped(text: str) -> str:

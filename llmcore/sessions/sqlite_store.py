@@ -18,22 +18,9 @@ import anyio.to_thread
 
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.hints import with_checked_arguments
+from llmcore.sessions import store
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
-from llmcore.sessions.store import (
-    RunInfo,
-    Seconds,
-    SessionStore,
-    SessionStoreError,
-    StoredEntry,
-    check_range,
-    check_run_id,
-    check_seq,
-    check_ttl,
-    checked_entries,
-    stored_entry,
-    texts_of,
-)
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, is_busy, transaction
 
 _T = TypeVar("_T")
@@ -78,7 +65,7 @@ _IDS_A_QUERY = 500
 
 
 @with_checked_arguments(db_path="path", database="path", file="path")
-class SQLiteStore(SessionStore):
+class SQLiteStore(store.SessionStore):
     """A SessionStore in the file *path*, which is made when first needed, for its owner only.
 
     A run is deleted *ttl_s* seconds after the last append. An append whose caller is cancelled is
@@ -90,10 +77,10 @@ class SQLiteStore(SessionStore):
         path: str | os.PathLike[str],
         *,
         ttl_s: float | None = None,
-        clock: Seconds = time.time,
+        clock: store.Seconds = time.time,
     ) -> None:
         self._path = _file(path)
-        self._ttl_s = check_ttl(ttl_s)
+        self._ttl_s = store.check_ttl(ttl_s)
         self._clock = clock
         self._writer = SqliteFile(self._path, LAYOUT, patience_s=_PATIENCE_S)
         self._reader = SqliteFile(self._path, LAYOUT, patience_s=_PATIENCE_S)
@@ -105,28 +92,28 @@ class SQLiteStore(SessionStore):
         self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
     ) -> int:
         """Append *entries*, all or none; see `SessionStore.append`."""
-        work = partial(self._write, run_id, checked_entries(entries), expected_seq)
+        work = partial(self._write, run_id, store.checked_entries(entries), expected_seq)
         return await anyio.to_thread.run_sync(work)
 
     async def read(
         self, run_id: str, *, after: int = 0, limit: int | None = None
-    ) -> tuple[StoredEntry, ...]:
+    ) -> tuple[store.StoredEntry, ...]:
         """Return the entries behind *after*; see `SessionStore.read`."""
-        check_range(run_id, after, limit)
+        store.check_range(run_id, after, limit)
         values = (run_id, after, self._clock(), -1 if limit is None else limit)
 
-        def fetch(db: sqlite3.Connection) -> tuple[StoredEntry, ...]:
+        def fetch(db: sqlite3.Connection) -> tuple[store.StoredEntry, ...]:
             rows = db.execute(_READ, values).fetchall()  # which ends the reading transaction
-            return tuple(stored_entry(run_id, seq, text) for seq, text in rows)
+            return tuple(store.stored_entry(run_id, seq, text) for seq, text in rows)
 
         return await self._run(self._reader, fetch)
 
-    async def runs(self) -> tuple[RunInfo, ...]:
+    async def runs(self) -> tuple[store.RunInfo, ...]:
         """Return all runs, by their ids."""
 
-        def fetch(db: sqlite3.Connection) -> tuple[RunInfo, ...]:
+        def fetch(db: sqlite3.Connection) -> tuple[store.RunInfo, ...]:
             return tuple(
-                RunInfo(run_id=run_id, last_seq=seq, started_at=started, updated_at=updated)
+                store.RunInfo(run_id=run_id, last_seq=seq, started_at=started, updated_at=updated)
                 for run_id, seq, started, updated in db.execute(_RUNS, (self._clock(),))
             )
 
@@ -134,7 +121,7 @@ class SQLiteStore(SessionStore):
 
     async def delete(self, run_id: str) -> bool:
         """Forget run *run_id*; False if there was none."""
-        check_run_id(run_id)
+        store.check_run_id(run_id)
 
         def remove(db: sqlite3.Connection) -> bool:
             with transaction(db):
@@ -152,7 +139,7 @@ class SQLiteStore(SessionStore):
         return await anyio.to_thread.run_sync(_run, file, work)
 
     def _write(self, run_id: str, entries: Sequence[MessageEntry], expected_seq: int | None) -> int:
-        texts = texts_of(run_id, entries)  # here, since an image's takes milliseconds
+        texts = store.texts_of(run_id, entries)  # here, since an image's takes milliseconds
 
         def write(db: sqlite3.Connection) -> int:
             with transaction(db):
@@ -171,7 +158,7 @@ class SQLiteStore(SessionStore):
     ) -> int:
         row = db.execute("SELECT last_seq FROM runs WHERE run_id = ?", (run_id,)).fetchone()
         last: int = row[0] if row else 0
-        check_seq(run_id, expected_seq, last)
+        store.check_seq(run_id, expected_seq, last)
         changes = check_next(run_id, entries, _answered(db, run_id, call_ids(entries))).unwrap()
         if not entries:
             return last
@@ -194,7 +181,7 @@ def _run(file: SqliteFile, work: Callable[[sqlite3.Connection], _T]) -> _T:
         return file.run(work)
     except (sqlite3.Error, OSError, ForeignFileError) as error:
         message = f"the sessions in {file.path} cannot be used: {error}"
-        raise SessionStoreError(message, retryable=is_busy(error), cause=error) from error
+        raise store.SessionStoreError(message, retryable=is_busy(error), cause=error) from error
 
 
 def _file(path: str | os.PathLike[str]) -> Path:

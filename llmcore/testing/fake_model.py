@@ -12,27 +12,9 @@ from llmcore.client.middleware.chain import Next
 from llmcore.folds.grammar import has_content
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import complete_segments
-from llmcore.schema import json
+from llmcore.schema import events, json
 from llmcore.schema.content import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import (
-    ErrorEvent,
-    Finish,
-    FinishReason,
-    LLMEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StepFinish,
-    StepStart,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-)
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.json import JsonValue
@@ -64,7 +46,7 @@ def call(
 
 
 Piece: TypeAlias = Union[
-    str, TextPart, ReasoningPart, RefusalPart, ToolCallPart, Delay, LLMError, LLMEvent
+    str, TextPart, ReasoningPart, RefusalPart, ToolCallPart, Delay, LLMError, events.LLMEvent
 ]
 """Text, another part, a pause, the error that ends the response, or an event of your own."""
 
@@ -156,10 +138,10 @@ def _instead_of(piece: object) -> str:
 class _Playing:
     """Events of a response, with pauses between them."""
 
-    def __init__(self, items: list[LLMEvent | Delay]) -> None:
+    def __init__(self, items: list[events.LLMEvent | Delay]) -> None:
         self._items = items
 
-    async def next_batch(self) -> Sequence[LLMEvent]:
+    async def next_batch(self) -> Sequence[events.LLMEvent]:
         """Return the events up to the next pause; empty at the end."""
         while self._items and isinstance(self._items[0], Delay):
             await anyio.sleep(self._items[0].seconds)
@@ -177,10 +159,13 @@ class _Playing:
         self._items = []
 
 
-def _events(pieces: Sequence[Piece], request: LLMRequest) -> Iterator[LLMEvent | Delay]:
+def _events(pieces: Sequence[Piece], request: LLMRequest) -> Iterator[events.LLMEvent | Delay]:
     """Yield a whole response, with pauses at their places among its pieces."""
     model = request.model_id
-    bare: list[LLMEvent] = [StreamStart(provider=PROVIDER, model=model), StepStart()]
+    bare: list[events.LLMEvent] = [
+        events.StreamStart(provider=PROVIDER, model=model),
+        events.StepStart(),
+    ]
     pauses: list[tuple[int, Delay]] = []
     ended = False
     for number, piece in enumerate(pieces):
@@ -188,28 +173,28 @@ def _events(pieces: Sequence[Piece], request: LLMRequest) -> Iterator[LLMEvent |
             pauses.append((len(complete_segments(bare)), piece))
             continue
         bare += (
-            [ErrorEvent(_with_partial(piece, bare))]
+            [events.ErrorEvent(_with_partial(piece, bare))]
             if isinstance(piece, LLMError)
             else _piece_events(piece, str(number))
         )
-        ended = isinstance(bare[-1], Finish | ErrorEvent)
+        ended = isinstance(bare[-1], events.Finish | events.ErrorEvent)
         if ended:
             break
     if not ended:
         calls = any(isinstance(piece, ToolCallPart) for piece in pieces)
-        reason = FinishReason("tool_calls" if calls else "stop")
+        reason = events.FinishReason("tool_calls" if calls else "stop")
         usage = Usage()
         bare += [
-            StepFinish(finish_reason=reason, usage=usage),
-            Finish(finish_reason=reason, usage=usage),
+            events.StepFinish(finish_reason=reason, usage=usage),
+            events.Finish(finish_reason=reason, usage=usage),
         ]
-    whole: list[LLMEvent | Delay] = [*complete_segments(bare)]
+    whole: list[events.LLMEvent | Delay] = [*complete_segments(bare)]
     for place, pause in reversed(pauses):
         whole.insert(place, pause)
     yield from whole
 
 
-def _with_partial(error: LLMError, before: Sequence[LLMEvent]) -> LLMError:
+def _with_partial(error: LLMError, before: Sequence[events.LLMEvent]) -> LLMError:
     """Return *error* with the response that the events before it make."""
     if not has_content(before):
         return error
@@ -219,32 +204,34 @@ def _with_partial(error: LLMError, before: Sequence[LLMEvent]) -> LLMError:
     return evolve(error, partial=accumulator.partial)
 
 
-def _piece_events(piece: Piece, key: str) -> list[LLMEvent]:
+def _piece_events(piece: Piece, key: str) -> list[events.LLMEvent]:
     """Return the events of one piece, as a protocol emits them; none of a pause or an error."""
     match piece:
         case str():
             return _piece_events(TextPart(piece), key)
         case TextPart():
-            end = TextEnd(key, citations=piece.citations, provider_metadata=piece.provider_metadata)
-            return [TextStart(key), *_text_deltas(piece.text, key), end]
+            end = events.TextEnd(
+                key, citations=piece.citations, provider_metadata=piece.provider_metadata
+            )
+            return [events.TextStart(key), *_text_deltas(piece.text, key), end]
         case RefusalPart():
-            start, end = TextStart(key, refusal=True), TextEnd(key, refusal=True)
+            start, end = events.TextStart(key, refusal=True), events.TextEnd(key, refusal=True)
             return [start, *_text_deltas(piece.text, key), end]
         case ReasoningPart():
-            ended = ReasoningEnd(
+            ended = events.ReasoningEnd(
                 key,
                 signature=piece.signature,
                 encrypted=piece.encrypted,
                 provider_metadata=piece.provider_metadata,
             )
-            words = [ReasoningDelta(key, word) for word in _words(piece.text)]
-            return [ReasoningStart(key), *words, ended]
+            words = [events.ReasoningDelta(key, word) for word in _words(piece.text)]
+            return [events.ReasoningStart(key), *words, ended]
         case ToolCallPart():
             call_id = piece.id or f"call_{key}"
             return [
-                ToolInputStart(call_id, piece.name, kind=piece.kind),
-                ToolInputDelta(call_id, _input(piece)),
-                ToolInputEnd(call_id),
+                events.ToolInputStart(call_id, piece.name, kind=piece.kind),
+                events.ToolInputDelta(call_id, _input(piece)),
+                events.ToolInputEnd(call_id),
             ]
         case Delay() | LLMError():
             return []
@@ -252,8 +239,8 @@ def _piece_events(piece: Piece, key: str) -> list[LLMEvent]:
             return [piece]
 
 
-def _text_deltas(text: str, key: str) -> list[TextDelta]:
-    return [TextDelta(key, word) for word in _words(text)]
+def _text_deltas(text: str, key: str) -> list[events.TextDelta]:
+    return [events.TextDelta(key, word) for word in _words(text)]
 
 
 def _input(part: ToolCallPart) -> str:
