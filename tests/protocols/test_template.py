@@ -139,12 +139,12 @@ def test_a_package_has_the_functions_of_the_template(id_: str, function: str) ->
     """With these parameters; what a dialect or a model adds stands between them or follows."""
     module, _, name = function.partition(".")
     path = PACKAGES[id_] / f"{module}.py"
-    (found,) = [
-        node
-        for node in tree_of(path if path.exists() else path.with_stem(HOMES[module])).body
-        if isinstance(node, ast.FunctionDef) and node.name == name
-    ]
-    given = [a.arg.lstrip("_") for a in found.args.args]
+    path = path if path.exists() else path.with_stem(HOMES[module])
+    functions = {
+        node.name: node for node in tree_of(path).body if isinstance(node, ast.FunctionDef)
+    }
+    assert name in functions, f"{path} has no function {name}({FUNCTIONS[function]})"
+    given = [a.arg.lstrip("_") for a in functions[name].args.args]
     begin, _, end = (part.split() for part in FUNCTIONS[function].partition("*"))
 
     assert [_EVENTS.get(a, a) for a in given[: len(begin)]] == begin
