@@ -1,7 +1,9 @@
 """Decodes the bytes of one response to events: framing, protocol and folds in sequence.
 
-The client, the cassettes and `decode_recorded` all read responses with `ResponseDecoder`. A
-streamed byte takes one of two paths; nearly all take the fast one:
+The client, the cassettes and `decode_recorded` all read responses with `ResponseDecoder`. While a
+stream is one text, as most are to their end, `routes.one_text` turns its frames into complete
+events, without states and without `SegmentFold`. After that, a streamed byte takes one of two
+paths, nearly always the fast one:
 
     chunk ──▶ framing.feed ──▶ frames ──▶ FastReader.read ──▶ texts ──▶ texts of the segment, deltas
                                  │          │ the first one that may do more
@@ -17,9 +19,8 @@ After each step, the state machine may return a `FastReader` for its new state. 
 that only continue the open segment; the state after them is computed when another frame needs it.
 A step whose one event is an ordinary delta takes `SegmentFold.append`, and nothing after it.
 `halt` returns the last events after the terminal native event or the last byte. Any failure becomes
-one `ErrorEvent`, after which nothing is read. A stream that is one text takes neither path: see
-`routes.one_text`. A response that was not streamed goes through `Protocol.whole` instead of
-framing, `decode` and `step`.
+one `ErrorEvent`, after which nothing is read. A response that was not streamed goes through
+`Protocol.whole` instead of framing, `decode` and `step`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
