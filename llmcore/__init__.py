@@ -21,10 +21,10 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `bridge`: OpenBridge, the gateway
 - `cli`: the commands `llmcore` and `openbridge`
 
-Five modules at the root import nothing at first: `lazy_names` (names imported on first use),
-`names_in_modules` (public names that are not here), `version`, `forking` (locks and warnings for
-processes that fork) and `tracebacks` (what they show of an error). `__main__` runs the
-command `llmcore`.
+Six modules at the root import nothing at first: `lazy_names` (names imported on first use),
+`names_in_modules` (public names that are not here), `foreign_names` (hints on the names of other
+libraries), `version`, `forking` (locks and warnings for processes that fork) and `tracebacks` (what
+they show of an error). `__main__` runs the command `llmcore`.
 
 The names below are those that most programs use. They are imported from their modules on first use,
 so `import llmcore` itself loads no HTTP library and no provider. After changing the table, run

@@ -52,7 +52,9 @@ UPWARDS_FOR_A_REASON = {
 }
 """Modules that import another layer when a method of theirs is called, and which."""
 
-EVERYONES = {"lazy_names", "names_in_modules", "version", "forking", "tracebacks"}
+EVERYONES = {
+    *("foreign_names", "forking", "lazy_names", "names_in_modules", "tracebacks", "version"),
+}
 """Modules at the root that import nothing of ours but each other."""
 
 WITH_ANOTHER_PACKAGE = {

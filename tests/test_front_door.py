@@ -9,7 +9,7 @@ import pytest
 
 import llmcore
 import llmcore.testing
-from llmcore.lazy_names import _OTHER_NAMES
+from llmcore.foreign_names import names_elsewhere
 from llmcore.names_in_modules import names_in_modules
 from scripts import write_stubs
 from tests.support.programs.fresh_interpreter import run_fresh
@@ -58,7 +58,7 @@ def test_a_mistyped_name_is_answered_with_the_right_one(name: str, meant: str) -
 
 def test_what_is_meant_by_names_of_other_libraries_exists() -> None:
     names = " ".join(names_in_modules().values()).split()
-    meant = {name for name in _OTHER_NAMES.values() if " " not in name}
+    meant = {name for name in names_elsewhere().values() if " " not in name}
 
     assert meant <= {*names, *llmcore.__all__}
 

@@ -83,18 +83,16 @@ takes_requests: Final = with_awaited_hints(
     **dict.fromkeys(("headers", "default_headers"), _CONFIGURE),
 )
 @with_names_of_others(
-    **dict.fromkeys(
-        ("chat", "messages", "responses", "completions", "invoke", "run", "ask"),
-        "call llmcore.generate(model, prompt, client=client)",
-    ),
-    **dict.fromkeys(
-        ("embeddings", "get_embeddings"), "call llmcore.embed(model, text, client=client)"
-    ),
-    batches="write Batches(client), of llmcore.client.batches",
-    files="write client.upload_file(...)",
-    **dict.fromkeys(("images", "audio"), "see llmcore.generation.media"),
-    **dict.fromkeys(("with_options", "copy"), "give the setting to the call, such as timeout=..."),
-    __enter__="write `async with`, or use llmcore.sync.Client in blocking code",
+    """
+    chat messages responses completions invoke run ask
+        -> call llmcore.generate(model, prompt, client=client)
+    embeddings get_embeddings -> call llmcore.embed(model, text, client=client)
+    batches -> write Batches(client), of llmcore.client.batches
+    files -> write client.upload_file(...)
+    images audio -> see llmcore.generation.media
+    with_options copy -> give the setting to the call, such as timeout=...
+    __enter__ -> write `async with`, or use llmcore.sync.Client in blocking code
+    """
 )
 class Client(UnaryMethods, NotPickled):
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.

@@ -43,24 +43,18 @@ _PROMPT_SETTINGS: Final = frozenset({"messages", "request"})
 """Settings that take the place of a prompt."""
 
 with_conversation_hints: Final = with_hints(
-    **dict.fromkeys(
-        ("send", "send_message", "ask", "say", "chat", "run", "respond", "complete"),
-        "write chat.generate(model, prompt)",
-    ),
-    **dict.fromkeys(("clear", "reset"), "begin another: Conversation()"),
-    **dict.fromkeys(
-        ("save", "load"), "open it with a file: Conversation.open(path, run_id) keeps each run"
-    ),
-    **dict.fromkeys(("history", "turns"), "write `.messages`"),
-    generate_object="call generate_object(model, messages=[*chat.messages, ...], schema=...)",
-    **dict.fromkeys(("id", "name"), "write `.run_id`"),
-    **dict.fromkeys(
-        ("cost", "usage", "total_usage"), "add up `.cost` or `.total_usage` of the results"
-    ),
-    **dict.fromkeys(
-        ("add", "append", "add_message", "add_user_message"),
-        "give messages to a run: chat.generate(model, messages=[...])",
-    ),
+    """
+    send send_message ask chat run respond complete -> write chat.generate(model, prompt)
+    clear reset -> begin another: Conversation()
+    save load -> open it with a file: Conversation.open(path, run_id) keeps each run
+    history turns -> write `.messages`
+    generate_object -> call generate_object(model, messages=[*chat.messages, ...], schema=...)
+    id name -> write `.run_id`
+    cost usage total_usage -> add up `.cost` or `.total_usage` of the results
+    add append add_message add_user_message
+        -> give messages to a run: chat.generate(model, messages=[...])
+    """,
+    say="write chat.generate(model, prompt)",
 )
 with_conversation_call_hints: Final = with_call_hints(
     model="give it to each run: chat.generate(model, prompt)",

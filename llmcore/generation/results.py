@@ -92,40 +92,39 @@ class StepResult:
 
 @for_pydantic
 @with_hints(
-    choices="the text is `.text`, the message `.response.message`",
-    content="the text is `.text`, the parts are `.response.message.content`",
-    output_text="the text is `.text`",
-    candidates="the text is `.text`",
-    final_output="the text is `.text`, the value of a schema `.output`",
-    usage_metadata="write `.usage`",
-    **dict.fromkeys(("data", "object", "parsed"), "the value is `.output`"),
+    """
+    choices -> the text is `.text`, the message `.response.message`
+    content -> the text is `.text`, the parts are `.response.message.content`
+    output_text candidates -> the text is `.text`
+    final_output -> the text is `.text`, the value of a schema `.output`
+    usage_metadata -> write `.usage`
+    data object parsed -> the value is `.output`
+    message -> it is `.response.message`
+    parts -> they are `.response.message.content`
+    all_messages new_messages -> they are `.messages`, without a call
+    to_json -> its JSON is `to_json(result)`, from llmcore.schema.codec
+    model model_id -> it is `.response.model`
+    provider -> it is `.response.provider`
+    request_id -> it is `.response.request_id`
+    rate_limit -> it is `.response.rate_limit`
+    sources citations -> they are `.response.sources`
+    images files audio -> they are of `.response.message.content`
+    total_cost cost_usd response_cost -> write `.cost`
+    warnings -> write `.diagnostics`
+    error ok success -> failures raise an error
+    id -> it is `.response.id`
+    raw -> it is `.response.raw`
+    logprobs -> they are of each part: `.response.message.content[0].logprobs`
+    stop_reason -> write `.finish_reason`
+    function_call function_calls -> write `.tool_calls`
+    chat_history history -> write `.messages`
+    thinking reasoning_content -> write `.reasoning`
+    total_tokens token_usage tokens input_tokens output_tokens
+        -> write `.usage`, such as `.usage.total_tokens`
+    unwrap value -> it is the result itself; failures raise an error
+    text_stream -> the response is complete: call llmcore.stream, or llmcore.sync.stream
+    """,
     **json_hints("result"),
-    message="it is `.response.message`",
-    parts="they are `.response.message.content`",
-    **dict.fromkeys(("all_messages", "new_messages"), "they are `.messages`, without a call"),
-    to_json="its JSON is `to_json(result)`, from llmcore.schema.codec",
-    **dict.fromkeys(("model", "model_id"), "it is `.response.model`"),
-    provider="it is `.response.provider`",
-    request_id="it is `.response.request_id`",
-    rate_limit="it is `.response.rate_limit`",
-    **dict.fromkeys(("sources", "citations"), "they are `.response.sources`"),
-    **dict.fromkeys(("images", "files", "audio"), "they are of `.response.message.content`"),
-    **dict.fromkeys(("total_cost", "cost_usd", "response_cost"), "write `.cost`"),
-    warnings="write `.diagnostics`",
-    **dict.fromkeys(("error", "ok", "success"), "failures raise an error"),
-    id="it is `.response.id`",
-    raw="it is `.response.raw`",
-    logprobs="they are of each part: `.response.message.content[0].logprobs`",
-    stop_reason="write `.finish_reason`",
-    **dict.fromkeys(("function_call", "function_calls"), "write `.tool_calls`"),
-    **dict.fromkeys(("chat_history", "history"), "write `.messages`"),
-    **dict.fromkeys(("thinking", "reasoning_content"), "write `.reasoning`"),
-    **dict.fromkeys(
-        ("total_tokens", "token_usage", "tokens", "input_tokens", "output_tokens"),
-        "write `.usage`, such as `.usage.total_tokens`",
-    ),
-    **dict.fromkeys(("unwrap", "value"), "it is the result itself; failures raise an error"),
-    text_stream="the response is complete: call llmcore.stream, or llmcore.sync.stream",
 )
 @frozen(kw_only=True)
 class GenerateResult(Generic[_T_co]):

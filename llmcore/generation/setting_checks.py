@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import Attribute
 
+from llmcore.foreign_names import hint_table
 from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import hint_for, shown_kind
@@ -81,18 +82,16 @@ def check_timeout(given: object) -> None:
         raise InvalidRequestError(f"timeout must be seconds or a Timeouts, not {shown_kind(given)}")
 
 
-INSTEAD_IN_CALLS: Final = {
-    **dict.fromkeys(("num_retries", "max_attempts", "retry", "retries"), "max_retries"),
-    **dict.fromkeys(("timeouts", "request_timeout"), "timeout"),
-    **dict.fromkeys(
-        ("api_key", "base_url", "api_base", "organization"),
-        "configure the provider, such as OpenAI(api_key=..., base_url=...).model('ID')",
-    ),
-    **dict.fromkeys(
-        ("http_client", "proxies", "proxy", "verify", "ssl_verify"),
-        "give it to the client: Client(http=HttpOptions(...))",
-    ),
-}
+INSTEAD_IN_CALLS: Final = hint_table(
+    """
+    num_retries max_attempts retry retries -> max_retries
+    timeouts request_timeout -> timeout
+    api_key base_url api_base organization
+        -> configure the provider, such as OpenAI(api_key=..., base_url=...).model('ID')
+    http_client proxies proxy verify ssl_verify
+        -> give it to the client: Client(http=HttpOptions(...))
+    """
+)
 """The names that settings of all calls have in other libraries, with what to write instead."""
 
 

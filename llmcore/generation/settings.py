@@ -13,6 +13,7 @@ from attrs.validators import deep_iterable
 
 from llmcore.client.client import Client
 from llmcore.client.configured_models import prompt_as_model
+from llmcore.foreign_names import hint_table
 from llmcore.generation.abort import AbortSignal
 from llmcore.generation.approvals import Approvals
 from llmcore.generation.arguments import RepairToolCall
@@ -334,115 +335,68 @@ _DESCRIPTIONS: Final = frozenset(inspect.signature(request).parameters) - {"tool
 
 _NATIVE: Final = "write provider_options={PROVIDER: {...}} for native fields"
 
-_INSTEAD: Final = {
-    **INSTEAD_IN_CALLS,
-    "stop_sequences": "stop",
-    "max_output_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "max_new_tokens": "max_tokens",
-    "instructions": "system",
-    "input": "prompt",
-    "num_predict": "max_tokens",
-    **dict.fromkeys(("system_instruction", "system_message", "system_prompt"), "system"),
-    "custom_llm_provider": "provider",
-    "function_call": "tool_choice",
-    "cache_control": "cache",
-    "history": "messages",
-    "chat_history": "messages",
-    "contents": "messages",
-    "content": "prompt",
-    "functions": "tools",
-    **dict.fromkeys(("deps", "context"), "tool_context"),
-    **dict.fromkeys(
-        ("model_settings", "config", "generation_config", "options"),
-        "write its settings one by one, such as temperature=...",
-    ),
-    "drop_params": "not needed: what is left out is listed in result.diagnostics",
-    "mock_response": "use FakeModel of llmcore.testing",
-    **dict.fromkeys(("max_steps", "max_turns", "max_iterations"), "max_tool_rounds"),
-    "automatic_function_calling": "max_tool_rounds",
-    "output_format": "response_format",
-    **dict.fromkeys(("thinking", "thinking_config", "thinking_level", "think"), "reasoning"),
-    "effort": "reasoning_effort",
-    "cancel_token": "abort_signal",
-    "raw_response": "raw",
-    "prompt_cache_key": "write cache=CachePolicy(key=...)",
-    "prompt_cache_retention": "write cache=CachePolicy(retention=...)",
-    "cached_content": "write cache=CachePolicy(content=...)",
-    "max_tool_calls": "write limits=RunLimits(tool_calls=...)",
-    **dict.fromkeys(("max_requests", "request_limit"), "write limits=RunLimits(requests=...)"),
-    "mcp_servers": "give them in tools: tools=[servers] within `async with McpServers({...})`",
-    "user": "write metadata={'user_id': ...}",
-    "extra_body": "write http=HttpOverlay(body=...)",
-    **dict.fromkeys(("extra_headers", "headers"), "write http=HttpOverlay(headers=...)"),
-    **dict.fromkeys(("extra_query", "query"), "write http=HttpOverlay(query=...)"),
-    **dict.fromkeys(
-        ("on_token", "on_chunk", "on_event", "on_text", "on_delta"),
-        "iterate over the `text_stream` of llmcore.stream, or of llmcore.sync.stream",
-    ),
-    "streaming": "call llmcore.stream, or llmcore.sync.stream",
-    **dict.fromkeys(("async_", "is_async"), "llmcore.generate is awaited; llmcore.sync blocks"),
-    **dict.fromkeys(("stop_words", "stop_token"), "stop"),
-    **dict.fromkeys(("retry", "retries"), "write max_retries=3, or retry_policy=RetryPolicy(...)"),
-    **dict.fromkeys(
-        ("session", "session_id", "conversation", "conversation_id", "memory", "thread_id"),
-        "hold a Conversation: chat.generate(model, prompt)",
-    ),
-    **dict.fromkeys(
-        ("budget", "max_budget", "max_cost"),
-        "give the client one: Client(middleware=[CostBudget(usd=...)])",
-    ),
-    **dict.fromkeys(("tags", "labels", "run_name", "trace_id"), "write metadata={NAME: text}"),
-    **dict.fromkeys(
-        ("prompt_template", "variables", "template"), "insert the values into the prompt yourself"
-    ),
-    **dict.fromkeys(
-        ("thinking_budget", "budget_tokens"), "write reasoning=ReasoningOptions(budget_tokens=...)"
-    ),
-    **dict.fromkeys(
-        ("rate_limit", "rate_limits", "rpm", "tpm"),
-        "give the client one: Client(middleware=[RateLimiter(requests_per_minute=...)])",
-    ),
-    "tool_timeout": "write it at each tool: @tool(timeout=...)",
-    "previous_response_id": "continue with messages=[*result.messages, Message.user(...)]",
-    "text": "the prompt is prompt=..., a format of the response response_format='json'",
-    **dict.fromkeys(("format", "json_mode", "json"), "write response_format='json'"),
-    "stream": "call llmcore.stream, or llmcore.sync.stream",
-    **dict.fromkeys(
-        ("n", "best_of", "candidate_count", "num_choices"), "call generate once for each response"
-    ),
-    **dict.fromkeys(
-        (
-            "schema",
-            "json_schema",
-            "response_model",
-            "response_schema",
-            "output_type",
-            "result_type",
-            "text_format",
-        ),
-        "call generate_object(model, prompt, schema=...)",
-    ),
-    **dict.fromkeys(
-        ("image", "images", "files", "file", "attachments", "documents"),
-        "give parts: messages=[Message.user('...', ImagePart.of('photo.png'))]",
-    ),
-    **dict.fromkeys(
-        ("middleware", "callbacks", "callback", "hooks"),
-        "give it to the client: Client(middleware=[...])",
-    ),
-    **dict.fromkeys(
-        ("web_search", "web_search_options", "search", "google_search", "grounding"),
-        "give a tool of the provider: tools=[HostedTool.web_search()]",
-    ),
-    **dict.fromkeys(
-        ("verbose", "debug"), "set the variable LLMCORE_LOG=debug, or use the middleware CallLog"
-    ),
-    **dict.fromkeys(
-        ("store", "modalities", "response_modalities", "min_tokens", "min_p", "repetition_penalty"),
-        _NATIVE,
-    ),
-}
+_INSTEAD: Final = INSTEAD_IN_CALLS | hint_table(
+    """
+    retry retries -> write max_retries=3, or retry_policy=RetryPolicy(...)
+    stop_sequences stop_words stop_token -> stop
+    max_output_tokens max_completion_tokens max_new_tokens num_predict -> max_tokens
+    instructions system_instruction system_message system_prompt -> system
+    input content -> prompt
+    custom_llm_provider -> provider
+    function_call -> tool_choice
+    cache_control -> cache
+    history chat_history contents -> messages
+    functions -> tools
+    deps context -> tool_context
+    model_settings config generation_config options
+        -> write its settings one by one, such as temperature=...
+    drop_params -> not needed: what is left out is listed in result.diagnostics
+    mock_response -> use FakeModel of llmcore.testing
+    max_steps max_turns max_iterations automatic_function_calling -> max_tool_rounds
+    output_format -> response_format
+    thinking thinking_config thinking_level think -> reasoning
+    effort -> reasoning_effort
+    cancel_token -> abort_signal
+    raw_response -> raw
+    prompt_cache_key -> write cache=CachePolicy(key=...)
+    prompt_cache_retention -> write cache=CachePolicy(retention=...)
+    cached_content -> write cache=CachePolicy(content=...)
+    max_tool_calls -> write limits=RunLimits(tool_calls=...)
+    max_requests request_limit -> write limits=RunLimits(requests=...)
+    mcp_servers -> give them in tools: tools=[servers] within `async with McpServers({...})`
+    user -> write metadata={'user_id': ...}
+    extra_body -> write http=HttpOverlay(body=...)
+    extra_headers headers -> write http=HttpOverlay(headers=...)
+    extra_query query -> write http=HttpOverlay(query=...)
+    on_token on_chunk on_event on_text on_delta
+        -> iterate over the `text_stream` of llmcore.stream, or of llmcore.sync.stream
+    streaming stream -> call llmcore.stream, or llmcore.sync.stream
+    async_ is_async -> llmcore.generate is awaited; llmcore.sync blocks
+    session session_id conversation conversation_id memory thread_id
+        -> hold a Conversation: chat.generate(model, prompt)
+    budget max_budget max_cost -> give the client one: Client(middleware=[CostBudget(usd=...)])
+    tags labels run_name trace_id -> write metadata={NAME: text}
+    prompt_template variables template -> insert the values into the prompt yourself
+    thinking_budget budget_tokens -> write reasoning=ReasoningOptions(budget_tokens=...)
+    rate_limit rate_limits rpm tpm
+        -> give the client one: Client(middleware=[RateLimiter(requests_per_minute=...)])
+    tool_timeout -> write it at each tool: @tool(timeout=...)
+    previous_response_id -> continue with messages=[*result.messages, Message.user(...)]
+    text -> the prompt is prompt=..., a format of the response response_format='json'
+    format json_mode json -> write response_format='json'
+    n best_of candidate_count num_choices -> call generate once for each response
+    schema json_schema response_model response_schema output_type result_type text_format
+        -> call generate_object(model, prompt, schema=...)
+    image images files file attachments documents
+        -> give parts: messages=[Message.user('...', ImagePart.of('photo.png'))]
+    middleware callbacks callback hooks -> give it to the client: Client(middleware=[...])
+    web_search web_search_options search google_search grounding
+        -> give a tool of the provider: tools=[HostedTool.web_search()]
+    verbose debug -> set the variable LLMCORE_LOG=debug, or use the middleware CallLog
+    store modalities response_modalities min_tokens min_p repetition_penalty
+        -> write provider_options={PROVIDER: {...}} for native fields
+    """
+)
 """The names that settings have in other libraries, with the setting or what to do instead."""
 
 

@@ -15,21 +15,17 @@ from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 
 with_stream_hints: Final = with_names_of_others(
-    **dict.fromkeys(
-        ("text", "content", "final_text", "output_text", "choices", "delta"),
-        "iterate over `.text_stream`, or take it from the result: `.result()`",
-    ),
-    **dict.fromkeys(
-        ("usage", "total_usage", "cost", "output", "diagnostics", "finish_reason", "tool_calls"),
-        "it is known at the end, from the result: `.result()`",
-    ),
-    **dict.fromkeys(
-        ("get_final_message", "final_message"), "it is that of the last response: `.response()`"
-    ),
-    **dict.fromkeys(("collect", "read", "final_result", "get_final_result"), "write `.result()`"),
-    **dict.fromkeys(("cancel", "stop", "abort"), "leave its block, or close it"),
-    **dict.fromkeys(("events", "event_stream"), "iterate over the stream itself"),
-    **dict.fromkeys(("text_deltas", "stream_text", "texts", "textStream"), "write `.text_stream`"),
+    """
+    text content final_text output_text choices delta
+        -> iterate over `.text_stream`, or take it from the result: `.result()`
+    usage total_usage cost output diagnostics finish_reason tool_calls
+        -> it is known at the end, from the result: `.result()`
+    get_final_message final_message -> it is that of the last response: `.response()`
+    collect read final_result get_final_result -> write `.result()`
+    cancel stop abort -> leave its block, or close it
+    events event_stream -> iterate over the stream itself
+    text_deltas stream_text texts textStream -> write `.text_stream`
+    """
 )
 
 

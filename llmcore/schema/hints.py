@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
+from llmcore.foreign_names import hint_table
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.kinds import wrong_kind
@@ -86,12 +87,14 @@ def json_hints(name: str) -> dict[str, str]:
     return dict.fromkeys(methods, f"its JSON is `to_json({name})`, from llmcore.schema.codec")
 
 
-def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
+def with_hints(table: str = "", **instead: str) -> Callable[[type[_T]], type[_T]]:
     """Have AttributeErrors of a class state what to write *instead* of other libraries' names.
 
-    Of other names they state the nearest attribute. With Python 3.11, reading an attribute that
-    exists costs more; `with_names_of_others` is for classes where that matters.
+    *table* has more of them, for `hint_table`. Of other names they state the nearest attribute.
+    With Python 3.11, reading an attribute that exists costs more; `with_names_of_others` is for
+    classes where that matters.
     """
+    instead |= hint_table(table)
 
     def decorate(cls: type[_T]) -> type[_T]:
         def __getattr__(self: object, name: str) -> Any:  # noqa: N807  (set on the class)
@@ -103,11 +106,12 @@ def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
     return decorate
 
 
-def with_names_of_others(**instead: str) -> Callable[[type[_T]], type[_T]]:
-    """Do what `with_hints` does for the names of *instead* alone, without a cost.
+def with_names_of_others(table: str = "", **instead: str) -> Callable[[type[_T]], type[_T]]:
+    """Do what `with_hints` does for the names of *table* and *instead* alone, without a cost.
 
     Each is an attribute of the class that raises AttributeError, and is not listed by `dir`.
     """
+    instead |= hint_table(table)
 
     def decorate(cls: type[_T]) -> type[_T]:
         for name, hint in instead.items():

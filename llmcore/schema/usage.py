@@ -15,20 +15,17 @@ _Number = TypeVar("_Number", int, float)
 
 
 @with_hints(
+    """
+    prompt_tokens prompt input inputs -> write `.input_tokens`
+    completion_tokens completion output -> write `.output_tokens`
+    total -> write `.total_tokens`
+    cache_read_input_tokens cached_tokens prompt_tokens_details -> write `.cache_read_tokens`
+    cache_creation_input_tokens -> write `.cache_write_tokens`
+    completion_tokens_details -> write `.reasoning_tokens`
+    cost total_cost price
+        -> the cost is `.cost` of the result; `.cost_usd` is what the provider stated, if it did
+    """,
     **json_hints("usage"),
-    **dict.fromkeys(("prompt_tokens", "prompt", "input", "inputs"), "write `.input_tokens`"),
-    **dict.fromkeys(("completion_tokens", "completion", "output"), "write `.output_tokens`"),
-    total="write `.total_tokens`",
-    **dict.fromkeys(
-        ("cache_read_input_tokens", "cached_tokens", "prompt_tokens_details"),
-        "write `.cache_read_tokens`",
-    ),
-    cache_creation_input_tokens="write `.cache_write_tokens`",
-    completion_tokens_details="write `.reasoning_tokens`",
-    **dict.fromkeys(
-        ("cost", "total_cost", "price"),
-        "the cost is `.cost` of the result; `.cost_usd` is what the provider stated, if it did",
-    ),
 )
 @with_call_hints(prompt_tokens="input_tokens", completion_tokens="output_tokens")
 @for_pydantic
