@@ -6,7 +6,7 @@ state the nearest right one, or what is written for the name that another librar
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -140,10 +140,12 @@ def _not_subscriptable(cls: type[_T], instead: Mapping[str, str]) -> type[_T]:
 
 
 def _own_names(self: object) -> list[str]:
-    names = object.__dir__(self)
-    cls = type(self)
+    return _without_foreign(object.__dir__(self), type(self))
+
+
+def _without_foreign(names: Iterable[str], cls: type) -> list[str]:
     return [
-        name for name in names if not isinstance(inspect.getattr_static(cls, name, 0), _Foreign)
+        name for name in names if not isinstance(inspect.getattr_static(cls, name, None), _Foreign)
     ]
 
 
@@ -169,12 +171,7 @@ class Hinted(type):
 
     def __dir__(cls) -> list[str]:
         """Return the attributes without those of other libraries, which `_Foreign` explains."""
-        names = type.__dir__(cls)
-        return [
-            name
-            for name in names
-            if not isinstance(inspect.getattr_static(cls, name, None), _Foreign)
-        ]
+        return _without_foreign(type.__dir__(cls), cls)
 
     if not TYPE_CHECKING:  # type checkers report wrong attributes by themselves
 
