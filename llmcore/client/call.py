@@ -30,7 +30,7 @@ from attrs import define
 from llmcore.client.loop_task import current_time, new_scope
 from llmcore.client.transport import Chunks, Exchange, Transport
 from llmcore.folds.response import Accumulator
-from llmcore.protocols.failures.errors import error_from_response
+from llmcore.protocols.failures.errors import REQUEST_ID_HEADERS, error_from_response
 from llmcore.protocols.failures.limits import rate_limit_from
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import ResponseDecoder
@@ -73,7 +73,7 @@ _WITHOUT_VERSION = frozenset({"/chat/completions", "/responses", "/embeddings"})
 """The paths of OpenAI's API where nothing stands before them."""
 _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 """Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
-REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
+_REQUEST_IDS = (*REQUEST_ID_HEADERS, "cf-ray")
 
 _with_body: Final = copying(HttpRequest, "body")
 _T = TypeVar("_T")
@@ -487,7 +487,7 @@ def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
     return ResponseContext(
         diagnostics=(*prepared.diagnostics, *getattr(exchange, "diagnostics", ())),
         rate_limit=rate_limit_from(headers),
-        request_id=_first(headers, REQUEST_IDS),
+        request_id=_first(headers, _REQUEST_IDS),
         service_tier=_first(headers, _TIERS),
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote_plus, urlsplit
 
+from llmcore.protocols.failures.errors import REQUEST_ID_HEADERS
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.secret_names import holds_credential
 
@@ -18,7 +19,8 @@ REQUEST_HEADERS = frozenset(
 
 _RESPONSE_HEADERS = re.compile(
     r"content-type|content-language|date|retry-after(?:-ms)?|x-should-retry"
-    r"|(?:x-)?request-id|x-amzn-requestid|apim-request-id|cf-ray|x-amzn-errortype"
+    r"|cf-ray|x-amzn-errortype"
+    rf"|{'|'.join(REQUEST_ID_HEADERS)}"
     r"|(?:x-|anthropic-)?ratelimit-[a-z0-9-]+"
 )
 

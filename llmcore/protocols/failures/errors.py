@@ -410,11 +410,20 @@ def _wait_s(names: Mapping[str, str], body: JsonValue, facts: ErrorFacts) -> flo
     return retry_after({}, facts.upstream) if wait_s is None else wait_s
 
 
-_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id")
+REQUEST_ID_HEADERS: Final = (
+    *("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id"),
+    "mistral-correlation-id",
+    "x-ds-trace-id",  # DeepSeek
+    "msh-request-id",  # Moonshot
+    *("minimax-request-id", "trace-id"),  # MiniMax
+    "x-siliconcloud-trace-id",
+    "nvcf-reqid",  # NVIDIA
+)
+"""Headers with the id by which a provider finds a request, in lower case; the first counts."""
 
 
 def _request_id(names: Mapping[str, str], facts: ErrorFacts) -> str | None:
-    ids = (names.get(name) for name in _REQUEST_ID_HEADERS)
+    ids = (names.get(name) for name in REQUEST_ID_HEADERS)
     # cf-ray is Cloudflare's id, which the provider can trace, but only just.
     return next(filter(None, ids), None) or facts.request_id or names.get("cf-ray") or None
 

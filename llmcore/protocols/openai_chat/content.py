@@ -292,9 +292,14 @@ def on_reasoning(
 
 
 def _on_details(state: ChatState, details: list[Any], text: str) -> tuple[ChatState, str]:
-    """Keep blocks of thinking; return what is new in their *text*."""
+    """Keep blocks of thinking; return what is new in their *text*.
+
+    Blocks with more text than the field beside them have all of it so far (MiniMax).
+    """
     thoughts, new = add_thought(state.thoughts, text) if text else (state.thoughts, text)
-    chain = None if thoughts.form == "snapshots" and text else state.details
+    shown = _shown(details)
+    is_snapshot = thoughts.form == "snapshots" or (shown != text and shown.endswith(text))
+    chain = None if is_snapshot and text else state.details
     for detail in details:
         chain = PersistentList(detail, chain)
     return replace(state, details=chain, thoughts=thoughts), new
@@ -312,9 +317,13 @@ def _text(delta: NativeObject) -> tuple[str, str]:
         words = "".join(str_or_empty(part.get("text")) for part in objects(text))
         if words:
             return "", words
-    details = objects(delta.get("reasoning_details"))
-    shown = (str_or_empty(detail.get("text") or detail.get("summary")) for detail in details)
-    return "", "".join(shown)
+    return "", _shown(delta.get("reasoning_details"))
+
+
+def _shown(details: object) -> str:
+    """Return the text in blocks of thinking."""
+    texts = (detail.get("text") or detail.get("summary") for detail in objects(details))
+    return "".join(map(str_or_empty, texts))
 
 
 def _signature(delta: NativeObject) -> str:

@@ -420,6 +420,22 @@ def test_thinking_that_is_repeated_is_read_once(texts: list[str], beside: str) -
     assert native["reasoning_details"] == _details(said)
 
 
+@pytest.mark.parametrize("texts", [["The", "The user", "The user asks"], ["a", "and"]])
+def test_blocks_with_all_thinking_beside_pieces_of_it_are_kept_once(texts: list[str]) -> None:
+    """The field beside the blocks shows which of the two forms they have."""
+    starts = ("", *texts)
+    pieces = [text.removeprefix(before) for before, text in zip(starts, texts, strict=False)]
+    deltas = [
+        {"reasoning_content": piece, "reasoning_details": _details(text)}
+        for piece, text in zip(pieces, texts, strict=True)
+    ]
+    made = response(streamed([*map(chunk, deltas), chunk({"content": "Done."}), chunk({}, "stop")]))
+
+    assert made.reasoning == "".join(pieces)
+    native = made.message.content[0].provider_metadata["openai"]
+    assert native["reasoning_details"] == _details(texts[-1])
+
+
 @pytest.mark.parametrize("beside", ["", "reasoning_content"])
 @pytest.mark.parametrize("texts", IN_PIECES.values(), ids=IN_PIECES.keys())
 def test_pieces_of_thinking_are_not_taken_for_repetitions(texts: list[str], beside: str) -> None:
