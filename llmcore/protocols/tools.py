@@ -221,6 +221,10 @@ class CallIdRule:
         """Return whether *call_id* can be sent as it is."""
         if self.max_length is not None and len(call_id) > self.max_length:
             return False
+        return self.matches(call_id)
+
+    def matches(self, call_id: str) -> bool:
+        """Return whether *call_id* can be sent as it is, but for its length."""
         return _compiled(self.pattern).fullmatch(call_id) is not None
 
     def fit(self, call_id: str) -> str:

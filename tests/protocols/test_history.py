@@ -17,6 +17,7 @@ from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
 from llmcore.protocols.history import HistoryPolicy, Repaired, model_family, repair
 from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
 from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
+from llmcore.protocols.tools import CallIdRule
 from llmcore.routes.mistral import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.content import (
     Citation,
@@ -158,12 +159,13 @@ def check_pairing(messages: Sequence[Message], *, separate: bool) -> None:
 
 def check_ids(messages: Sequence[Message], policy: HistoryPolicy) -> None:
     """Every id of a call is legal, and given once."""
-    ids = [part.id for message in messages for part in message.tool_calls]
-    assert len(ids) == len(set(ids))
+    made = [(part.id, message.origin) for message in messages for part in message.tool_calls]
+    assert len(made) == len({call_id for call_id, _ in made})
     rule = policy.call_ids
-    for call_id in ids:
+    for call_id, origin in made:
         assert re.fullmatch(rule.pattern, call_id)
-        assert rule.max_length is None or len(call_id) <= rule.max_length
+        own = origin is not None and policy.same_api(origin)
+        assert own or rule.max_length is None or len(call_id) <= rule.max_length
 
 
 def check_parts(message: Message, policy: HistoryPolicy) -> None:
@@ -498,6 +500,29 @@ def test_an_illegal_id_changes_in_the_call_and_its_result() -> None:
     assert new_id == ANTHROPIC.fit("call_1|fc_2")
     assert shape(repaired.messages)[2] == ("tool", [f"result {new_id}=A"])
     assert said(repaired) == {("tool-call-id-changed", "messages[1].content[0]", "changed")}
+
+
+LONG = f"functions.{'mcp__files__read' * 5}:0"
+
+
+@pytest.mark.parametrize(("origin", "kept"), [(OWN, True), (None, False), (FOREIGN, False)])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_long_id_stays_with_the_api_that_made_it(
+    origin: Origin | None, kept: bool, times: int
+) -> None:
+    """Servers find in it what they wrote there: a number, or a signature."""
+    rule = CallIdRule(r"[a-zA-Z0-9_.:]+", 40)
+    policy = HistoryPolicy(
+        protocol="messages", provider="alpha", model="alpha-2", metadata_key="alpha", call_ids=rule
+    )
+    results = [Message.tool(LONG, "A")] * times  # a second one is removed
+    calling = Message.assistant(call(LONG), origin=origin)
+
+    repaired = repair([Message.user("go"), calling, *results], policy)
+
+    new_id = repaired.messages[1].tool_calls[0].id
+    assert (new_id == LONG) is kept
+    assert shape(repaired.messages)[2] == ("tool", [f"result {new_id}=A"])
 
 
 def test_ids_that_recur_are_distinguished() -> None:

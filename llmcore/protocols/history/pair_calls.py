@@ -18,7 +18,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.messages import Message, Role
+from llmcore.schema.messages import Message, Origin, Role
 
 MISSING_RESULT = "No result: this tool call was never answered."
 """The result that is sent for a call without one."""
@@ -46,18 +46,18 @@ def is_open_call(part: ContentPart) -> bool:
 
 
 def is_in_order(
-    messages: Iterable[tuple[Role, Sequence[ContentPart]]], policy: HistoryPolicy
+    messages: Iterable[tuple[Role, Sequence[ContentPart], Origin | None]], policy: HistoryPolicy
 ) -> bool:
     """Return whether each of *messages* can be sent where it is, and calls keep their ids.
 
-    They are given by their roles and parts. Each call then has its result next, in call order, and
-    an id of its own that the target takes.
+    They are given by their roles, parts and origins. Each call then has its result next, in call
+    order, and an id of its own that the target takes.
     """
     waiting: list[ToolCallPart] = []
     ids: set[str] = set()
     before = ""
     alternate = policy.alternate
-    for role, parts in messages:
+    for role, parts, origin in messages:
         if role == "tool":
             count = len(waiting) if alternate else 1
             if not _are_results(parts, waiting[:count], policy):
@@ -72,12 +72,26 @@ def is_in_order(
                 if type(part) is TextPart or not isinstance(part, ToolCallPart):
                     continue
                 if not part.provider_executed:
-                    if part.id in ids or not (part.id and policy.call_ids.allows(part.id)):
+                    if part.id in ids or not (part.id and _keeps_id(part.id, origin, policy)):
                         return False
                     waiting.append(part)
                 ids.add(part.id)
         before = role
     return not waiting
+
+
+def _keeps_id(call_id: str, origin: Origin | None, policy: HistoryPolicy) -> bool:
+    """Return whether the target takes *call_id*, which may have any length if its own API made it.
+
+    Ids may have a meaning for their server: those of Kimi count the calls of a conversation, and
+    LiteLLM's of Gemini's calls have the thought signature. Sources:
+    https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md,
+    https://docs.litellm.ai/blog/gemini_3.
+    """
+    rule = policy.call_ids
+    if rule.allows(call_id):
+        return True
+    return origin is not None and policy.same_api(origin) and rule.matches(call_id)
 
 
 _SIDES: Final = {"assistant": "assistant", "tool": "user", "user": "user"}
@@ -218,7 +232,7 @@ def settle(
             if part.provider_executed:
                 ids.reserve(part.id)
                 continue
-            call, call_id = part, ids.take(part.id, turn, position)
+            call, call_id = part, ids.take(part.id, turn, position, draft.message.origin)
             if call_id != part.id:
                 call = _renamed(part, call_id, diagnostics.at(path_of(place)))
                 draft.parts[position] = (place, call)
@@ -229,6 +243,7 @@ class _Ids:
     """The ids of one conversation, each used once."""
 
     def __init__(self, policy: HistoryPolicy) -> None:
+        self._policy = policy
         self._rule = policy.call_ids
         self._taken: set[str] = set()
         self._times: dict[str, int] = {}
@@ -237,10 +252,10 @@ class _Ids:
         """Give *call_id* to a call that must keep it."""
         self._taken.add(call_id)
 
-    def take(self, call_id: str, turn: int, position: int) -> str:
+    def take(self, call_id: str, turn: int, position: int, origin: Origin | None) -> str:
         """Return *call_id*, or its replacement, which was not returned before."""
         base = call_id or synthetic_call_id(None, turn, position)
-        unique = self._rule.fit(base)
+        unique = base if _keeps_id(base, origin, self._policy) else self._rule.fit(base)
         while unique in self._taken:
             times = self._times[base] = self._times.get(base, 1) + 1
             unique = self._rule.fit(f"{base}_{times}")

@@ -376,7 +376,7 @@ def _needs_no_repair(messages: Sequence[Message], policy: HistoryPolicy) -> bool
         )
         if not is_kept or not is_plain(message, policy):
             return False
-    return is_in_order([(message.role, message.content) for message in messages], policy)
+    return is_in_order([(one.role, one.content, one.origin) for one in messages], policy)
 
 
 _SPEAKING: Final = frozenset({"assistant", "tool", "user"})
@@ -398,7 +398,8 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     drafts = [clean(message, index, policy, diagnostics) for index, message in enumerate(messages)]
     system = place_instructions(drafts, policy, diagnostics)
     drafts = [draft for draft in drafts if draft.parts or draft.role == "user"]
-    if is_in_order([(draft.role, [part for _, part in draft.parts]) for draft in drafts], policy):
+    kept = [(one.role, [part for _, part in one.parts], one.message.origin) for one in drafts]
+    if is_in_order(kept, policy):
         arranged = _as_they_are(drafts, policy, diagnostics)
     else:
         results = match(drafts, policy, diagnostics)

@@ -37,7 +37,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.openai_chat.names import METADATA_KEY
+from llmcore.protocols.openai_chat.names import CALL_FIELDS, METADATA_KEY
 from llmcore.protocols.openai_chat.state import (
     DELTAS,
     MAX_PENDING,
@@ -83,7 +83,7 @@ class Fragment(msgspec.Struct, frozen=True, kw_only=True):
     custom: bool
     """Whether it belongs to a freeform tool."""
     extra: JsonObject
-    """The `extra_content` that must go back with the call."""
+    """The fields that must go back with the call."""
     whole: bool = False
     """Whether no more of the call follows."""
 
@@ -106,8 +106,14 @@ def read_fragment(native: NativeObject) -> Fragment:
         name=str_or_none((custom if is_custom else function).get("name")),
         text=text_or_json_or_empty(custom.get("input") if is_custom else function.get("arguments")),
         custom=is_custom,
-        extra=object_or_empty(native.get("extra_content")),
+        extra=_extra(native, function),
     )
+
+
+def _extra(native: NativeObject, function: NativeObject) -> JsonObject:
+    """Return the fields that must go back with a call, which servers have beside or in it."""
+    given = {name: native.get(name) or function.get(name) for name in CALL_FIELDS}
+    return {name: value for name, value in given.items() if value and isinstance(value, dict)}
 
 
 # -- fragments of calls
@@ -373,13 +379,11 @@ def begin_named(state: ChatState, events: Events) -> ChatState:
 
 
 def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:
-    """Keep the fields that must go back with the current call, such as Gemini's thought signature.
-
-    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
-    """
+    """Keep the fields that must go back with the current call."""
     if not extra or (current := state.calls.current) is None:
         return state
-    extras = with_entry(state.calls.extras, current.id, extra)
+    known = state.calls.extras.get(current.id, {})
+    extras = with_entry(state.calls.extras, current.id, {**known, **extra})
     return replace(state, calls=replace(state.calls, extras=extras))
 
 
@@ -458,7 +462,7 @@ def end_calls(calls: Calls, events: Events) -> tuple[Diagnostic, ...]:
     _emit_freeform_inputs(calls, events)
     for call in calls.calls.values():
         extra = calls.extras.get(call.id)
-        metadata = {METADATA_KEY: {"extra_content": extra}} if extra else {}
+        metadata = {METADATA_KEY: extra} if extra else {}
         text = calls.texts.get(call.id, "")
         events.append(ToolInputEnd(call.id, text, provider_metadata=metadata))
     return tuple(diagnostics)

@@ -153,7 +153,7 @@ def _parts(content: object) -> list[NativeObject]:
 def _on_part(state: ChatState, part: NativeObject, events: Events) -> ChatState:
     """Emit one part of a content list, as Mistral and Databricks send them."""
     match part.get("type"):
-        case "text" | "output_text":
+        case "text" | "output_text" | None if "text" in part:
             state = on_text(state, str_or_empty(part.get("text")), (), events)
             more = {name: part[name] for name in part if name not in _OF_TEXT and part[name]}
             if more:  # such as citations

@@ -147,8 +147,9 @@ def on_start(state: ChatState, chunk: NativeObject, events: Events) -> ChatState
 
 
 _NO_METADATA: Final = frozenset(
-    {"id", "object", "created", "model", "choices", "usage", "obfuscation"}
+    {"id", "object", "created", "model", "choices", "usage"}
     | {"citations", "search_results", "error"}
+    | {"obfuscation", "p"}  # random letters against guesses from the length: OpenAI, Mistral
 )
 _NO_CHOICE_METADATA: Final = frozenset(
     {"index", "delta", "message", "messages", "finish_reason", "logprobs", "top_logprobs"}
@@ -160,10 +161,11 @@ def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObjec
     info = state.info
     usage = _usage_in(chunk, choices)
     if usage is not None:
+        is_final = chunk.get("choices") == [] or (info.usage is None and _is_end(choices, usage))
         info = replace(
             info,
             usage=_latest_usage(info.usage, usage),
-            final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
+            final_usage_seen=info.final_usage_seen or is_final,
         )
     known = info.metadata
     metadata = _metadata_in(chunk, _NO_METADATA, known)
@@ -172,6 +174,17 @@ def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObjec
     if metadata:
         info = replace(info, metadata=with_entries(known, metadata))
     return state if info is state.info else replace(state, info=info)
+
+
+def _is_end(choices: Sequence[NativeObject], usage: NativeObject) -> bool:
+    """Return whether *usage*, the first that came, is of all: its chunk has nothing but it.
+
+    iFlytek's Spark ends so, without a finish reason. Servers that count all the time begin with 0.
+    Source: https://www.xfyun.cn/doc/spark/HTTP%E8%B0%83%E7%94%A8%E6%96%87%E6%A1%A3.html
+    """
+    deltas = [object_or_empty(choice.get("delta")) for choice in choices]
+    has_content = any(value for one in deltas for name, value in one.items() if name != "role")
+    return not has_content and bool(_counts_of(usage)["output_tokens"])
 
 
 def on_error(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObject]) -> ChatState:
@@ -412,6 +425,7 @@ class _PlainChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     model: str | None = None
     usage: dict[str, Any] | None = None
     obfuscation: str | None = None
+    p: str | None = None
     service_tier: str | None = None
     system_fingerprint: str | None = None
 

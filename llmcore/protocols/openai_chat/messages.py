@@ -27,6 +27,7 @@ from llmcore.protocols.openai_chat.parts import (
     holds_reasoning,
     is_of_message,
     is_plain_call,
+    kept_fields,
     lower_part,
     reasoning_field_of,
     signed_call,
@@ -417,9 +418,8 @@ def _lower_call(call: ToolCallPart, message: Message, context: ChatTarget) -> Na
         if call.kind == "custom" or (context.dialect.valid_arguments and not call.is_valid):
             text = text_or_json(freeform_arguments(text))
         native = function_call(call.id, call.name, text)
-    extra = call.provider_metadata.get(METADATA_KEY, {}).get("extra_content")
-    if extra and context.policy.keeps_opaque(message.origin):
-        native["extra_content"] = extra
+    if call.provider_metadata and context.policy.keeps_opaque(message.origin):
+        native |= kept_fields(call)
     return native
 
 

@@ -221,6 +221,16 @@ Sources: the `cerebras_cloud_sdk` package, 1.91.0 (`ChatChunkResponseChoice`), a
 https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (`return_token_ids`).
 """
 
+# -- what must go back with a call
+
+CALL_FIELDS: Final = ("extra_content", "provider_specific_fields")
+"""Fields of a call, or of its function, that go back with it: in them are the thought signatures of
+Gemini's endpoint and of LiteLLM's server.
+
+Sources: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility), and
+https://docs.litellm.ai/blog/gemini_3.
+"""
+
 # -- thinking
 
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_text")

@@ -16,7 +16,7 @@ from llmcore.protocols.lowering import (
     omitted_part,
 )
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS
+from llmcore.protocols.openai_chat.names import CALL_FIELDS, METADATA_KEY, REASONING_FIELDS
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -112,6 +112,12 @@ def is_of_message(part: ProviderPart) -> bool:
 def is_plain_call(call: ToolCallPart) -> bool:
     """Return whether *call* is one of a function, with an object as its arguments."""
     return call.kind == "function" and not call.provider_executed and call.is_valid
+
+
+def kept_fields(call: ToolCallPart) -> NativeObject:
+    """Return the fields that came with *call* and must go back with it."""
+    known = call.provider_metadata.get(METADATA_KEY, {})
+    return {name: known[name] for name in CALL_FIELDS if known.get(name)}
 
 
 def function_call(call_id: str, name: str, arguments: str) -> NativeObject:

@@ -135,7 +135,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     freeform: PersistentList | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = {}
-    """The `extra_content` that must go back with a call, by its id."""
+    """The fields that must go back with a call, by its id."""
     arguments: Mapping[str, Arguments] = {}
     """How the arguments of a call come, by its id; absent before the first of them."""
     texts: Mapping[str, str] = {}

@@ -63,7 +63,7 @@ def decode(frame: Frame) -> NativeObject | None:
         data = data.strip()
         if not data:
             return None
-        if data == b"[DONE]":
+        if data.startswith(b"[DONE]"):  # as OpenAI's SDK compares
             return _DONE
     if name == "error":
         return _error_frame(data)

@@ -650,6 +650,24 @@ def test_thought_signatures_stay_with_their_call() -> None:
     assert second.provider_metadata == {}
 
 
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("stream", [True, False])
+def test_fields_of_litellm_stay_with_their_call(inside: bool, stream: bool) -> None:
+    """Its server has signatures of Gemini's in them, beside the function or in it."""
+    fields = {"provider_specific_fields": {"thought_signature": "sig"}}
+    made = call(0, id="a", name="one", arguments=A)
+    holder = made["function"] if inside else made
+    holder |= fields
+
+    events = (
+        streamed(calls_chunks([made, call(1, id="b", name="two", arguments=B)]))
+        if stream
+        else whole(completion({"tool_calls": [made]}, "tool_calls"))
+    )
+
+    assert response(events).tool_calls[0].provider_metadata == {"openai": fields}
+
+
 # -- other forms of calls
 
 FLAT: list[dict[str, Any]] = [

@@ -287,6 +287,7 @@ IMAGE = "data:image/png;base64,aGk="
         ["a", "b"],
         ["a", {"type": "text", "text": "b"}],
         {"type": "text", "text": "ab"},
+        [{"text": "a"}, {"text": "b"}],
         [None, "ab", 3],
     ],
 )

@@ -66,7 +66,7 @@ def test_frames_are_decoded_and_pings_ignored(frame: tuple[str, bytes], expected
     assert stream.decode(frame) == expected
 
 
-@pytest.mark.parametrize("data", [b"[DONE]", b" [DONE]", b"[DONE] \n"])
+@pytest.mark.parametrize("data", [b"[DONE]", b" [DONE]", b"[DONE] \n", b"[DONE] x"])
 def test_the_sentinel_ends_the_stream(data: bytes) -> None:
     """After `[DONE]` nothing is read, so the connection is free at once."""
     chunk_ = stream.decode(("", data))
@@ -486,6 +486,7 @@ def test_facts_of_the_response_are_kept() -> None:
     """Service tier, fingerprint and filter results are the finish's metadata."""
     chunks = [
         chunk({"content": "a"}, service_tier="flex", system_fingerprint="fp", obfuscation="xx"),
+        chunk({"content": "b"}, p="xxx"),
         {**chunk({}, "stop"), "service_tier": "default"},
     ]
 
@@ -616,6 +617,20 @@ def test_done_after_the_final_usage_is_an_end() -> None:
 
     assert response(streamed(chunks)).finish_reason == FinishReason("other")
     assert isinstance(error(streamed(chunks, done=False)), StreamError)
+
+
+@pytest.mark.parametrize("count", [0, 5])
+@pytest.mark.parametrize("words", ["", "!"])
+def test_done_after_a_chunk_of_usage_alone_is_an_end(count: int, words: str) -> None:
+    """As Spark's last chunk; servers that count all the time have usage before the end."""
+    usage = {"prompt_tokens": 3, "completion_tokens": count, "total_tokens": 3 + count}
+    last = chunk({"role": "assistant", "content": words}, usage=usage)
+    events = streamed([*text_chunks("Hello")[:-1], last])
+
+    if count and not words:
+        assert response(events).finish_reason == FinishReason("other")
+    else:
+        assert isinstance(error(events), StreamError)
 
 
 @pytest.mark.parametrize(
