@@ -269,6 +269,8 @@ _RULES = (
             r"credits are depleted",
             r"balance is insufficient",
             r"daily free allocation",
+            r"calls / month",  # Cohere, of keys for trials
+            r"extra usage is required",  # Anthropic, of long contexts in a plan
             r"spend(?:ing)? limit",
             r"\bkey limit exceeded",  # OpenRouter, what a key may spend
             r"quota is not enough",
@@ -295,7 +297,8 @@ _RULES = (
             r"\b(?:prompt|response) blocked",
             r"safety (?:system|filter|reasons)",
             r"(?:input|request|prompt) was flagged",
-            r"content exists risk",
+            r"content exists risk|considered high risk",  # DeepSeek, Moonshot
+            r"content ?policy ?violation",  # LiteLLM, with the name of its class
             r"inappropriate content",
         ),
     ),

@@ -400,6 +400,27 @@ def test_the_message_decides_last(message: str, kind: type[LLMError]) -> None:
             ContentFilterError,
         ),
         (400, said("Content Exists Risk", code="invalid_request_error"), ContentFilterError),
+        (400, said("The request was rejected, as it was considered high risk"), ContentFilterError),
+        (
+            400,
+            said("litellm.ContentPolicyViolationError: litellm.BadRequestError", code="400"),
+            ContentFilterError,
+        ),
+        (
+            429,
+            {"message": "You are using a Trial key, which is limited to 1000 API calls / month."},
+            QuotaExceededError,
+        ),
+        (
+            429,
+            {"message": "You are using a Trial key, which is limited to 10 API calls / minute."},
+            RateLimitError,
+        ),
+        (
+            429,
+            said("Extra usage is required for long context requests.", type="rate_limit_error"),
+            QuotaExceededError,
+        ),
         (
             403,
             said(
