@@ -374,6 +374,8 @@ def _add_snapshot(so_far: _Fragments, text: str) -> tuple[_Fragments, str]:
 
 def _add_undecided(so_far: Arguments, text: str) -> tuple[Arguments, str]:
     if not so_far.first:
+        if not text.strip():  # white space before the arguments shows nothing
+            return so_far, text
         begins = text.lstrip().startswith("{")
         return (replace(so_far, first=text, text=text, last=text) if begins else DELTAS), text
     if not text.startswith(so_far.last):

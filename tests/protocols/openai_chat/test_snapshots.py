@@ -73,6 +73,15 @@ def test_arguments_that_are_repeated_are_read_once(case: str) -> None:
     assert codes == ["repeated-tool-arguments"]
 
 
+@pytest.mark.parametrize("before", [" ", "\n", " \n"])
+@pytest.mark.parametrize("pieces", [['{"a":1}'], ['{"a":', "1}"]])
+def test_arguments_after_white_space_are_read(before: str, pieces: list[str]) -> None:
+    """A whole object after it is no repetition."""
+    _, text, codes = read(fragments([before, *pieces]))
+
+    assert (text.strip(), codes) == ('{"a":1}', [])
+
+
 @pytest.mark.parametrize(
     "pieces",
     [
