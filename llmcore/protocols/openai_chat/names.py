@@ -322,9 +322,11 @@ def _joined(group: Sequence[dict[str, Any]]) -> JsonValue:
         for name, value in piece.items():
             if value is not None or name not in block:
                 block[name] = value
+    last = group[-1]
     for name in _GROWING:
         texts = [piece[name] for piece in group if isinstance(piece.get(name), str)]
-        if len(texts) > 1 and group[-1].get("signature") and texts[-1] == "".join(texts[:-1]):
+        repeats = last.get("signature") and last.get(name) == "".join(texts[:-1])
+        if len(texts) > 1 and repeats:
             texts.pop()  # the signed piece may repeat all of the text
         if texts:
             block[name] = "".join(texts)

@@ -207,6 +207,15 @@ def test_pieces_of_one_block_are_joined() -> None:
     ]
 
 
+@pytest.mark.parametrize(("signed", "text"), [({}, "haha"), ({"text": "haha"}, "haha")])
+def test_equal_pieces_before_a_signature_are_joined(signed: dict[str, str], text: str) -> None:
+    """Only the signed piece itself may repeat all of the text."""
+    texts = [{"type": "reasoning.text", "text": "ha", "index": 0}] * 2
+    proof = {"type": "reasoning.text", "signature": "s", "index": 0, **signed}
+
+    assert merge_details([*texts, proof]) == [{**texts[0], "text": text, "signature": "s"}]
+
+
 def test_reasoning_with_another_type_index_or_id_is_another_block() -> None:
     """Another type, index or id is another block, and so is what follows a signature."""
     pieces = [
