@@ -53,14 +53,25 @@ def error_from_response(
     *, provider: str | None, status: int, headers: Mapping[str, str], body: bytes
 ) -> LLMError:
     """Return the error that an HTTP response with *status* 400 or more is."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        document = None
+    document = _document(body)
     text = body[: 4 * _SHOWN].decode("utf-8", "replace")[:_SHOWN]
     return error_from_body(
         provider=provider, body=document, status=status, headers=headers, text=text
     )
+
+
+def _document(body: bytes) -> JsonValue:
+    """Return the JSON in *body*, or in its first event: a request for a stream may be answered so.
+
+    Source: https://help.aliyun.com/zh/model-studio/error-code (DashScope).
+    """
+    event = re.search(rb"^data:\s*(\{.*)", body, re.MULTILINE)
+    for data in (body, event[1] if event else b""):
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            continue
+    return None
 
 
 def error_from_body(

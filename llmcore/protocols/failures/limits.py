@@ -12,6 +12,8 @@ Header families, each from its provider's document:
   resets in seconds. https://inference-docs.cerebras.ai/support/rate-limits
 - Anthropic: `anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-...`, resets as
   RFC 3339 times. https://platform.claude.com/docs/en/api/rate-limits
+- Hugging Face, Cloudflare: `RateLimit: "name";r=0;t=55`, with what remains and the seconds until it
+  is reset. https://huggingface.co/docs/hub/rate-limits
 - OpenRouter and gateways: `x-ratelimit-limit` or `ratelimit-limit` and so on, resets as epoch
   seconds, epoch milliseconds or seconds from now. https://openrouter.ai/docs/api/reference/limits
 
@@ -41,7 +43,7 @@ def retry_after(
 ) -> float | None:
     """Return the seconds the provider asks us to wait, at least 0; None if it does not state them.
 
-    Reads `retry-after-ms`, then `retry-after` as seconds or HTTP-date (RFC 9110, 10.2.3),
+    Reads `retry-after-ms`, then `retry-after` as seconds, `30s` or HTTP-date (RFC 9110, 10.2.3),
     then Google's `RetryInfo` in the error body or a field such as `retry_after`, then the wording
     of *message*, then the resets of the limits of which nothing remains. What is negative, longer
     than a year or cannot be read counts as unsaid.
@@ -66,8 +68,10 @@ def _stated_waits(
 ) -> Iterator[float | None]:
     milliseconds = _number(names.get("retry-after-ms", ""))
     yield None if milliseconds is None else milliseconds / 1000
-    yield _number(names.get("retry-after", ""))
-    date, until = _http_date(names.get("date", "")), _http_date(names.get("retry-after", ""))
+    stated = names.get("retry-after", "")
+    yield _number(stated)
+    yield duration_s(stated)
+    date, until = _http_date(names.get("date", "")), _http_date(stated)
     yield (until - date).total_seconds() if date and until else None
     yield from _retry_delays(body)
     for match in re.finditer(_TRY_AGAIN, message[:SEARCHED_CHARS], re.ASCII | re.IGNORECASE):
@@ -206,6 +210,8 @@ _HEADERS = (
     ),
 )
 _SUBJECTS = {"req": "requests", "input-tokens": "part", "output-tokens": "part", None: "any"}
+_STRUCTURED = r'"([^"]{0,80})"\s*;\s*r=([0-9]{1,15})\s*;\s*t=([0-9]{1,15})'
+"""One limit of the structured header."""
 _COUNT = re.compile(r"([0-9]{1,15})(?![0-9])", re.ASCII)
 
 
@@ -248,6 +254,9 @@ def rate_limit_from(headers: Mapping[str, str]) -> RateLimitInfo | None:
 
 def _windows(names: Mapping[str, str], date: datetime | None) -> dict[tuple[str, str], _Window]:
     windows: dict[tuple[str, str], _Window] = {}
+    for policy, remaining, reset in re.findall(_STRUCTURED, names.get("ratelimit", ""), re.ASCII):
+        reset_at = _moment(reset, date)
+        windows["any", policy] = _Window(remaining=int(remaining), reset_at=reset_at)
     for name in sorted(names):
         match = next((match for known in _HEADERS if (match := known.fullmatch(name))), None)
         if match is None:

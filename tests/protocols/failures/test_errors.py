@@ -838,6 +838,8 @@ def test_the_wait_of_the_provider_behind_is_kept() -> None:
     [
         (b"", "HTTP 502 without a message", None),
         (b"upstream connect error", "upstream connect error", "upstream connect error"),
+        (b'id:1\nevent:error\ndata:{"message": "no"}\n\ndata: [DONE]\n', "no", {"message": "no"}),
+        (b"data: {oops\n\n", "data: {oops", "data: {oops\n\n"),
         (
             b"<html><head><title>502 Bad\n Gateway &amp; more</title></head></html>",
             "the server answered with a web page: 502 Bad Gateway & more",
