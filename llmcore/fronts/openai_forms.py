@@ -10,12 +10,12 @@ https://developers.openai.com/api/docs/guides/error-codes,
 https://developers.openai.com/api/reference/resources/models.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from llmcore.fronts.errors import CONTEXT_LENGTH, FrontError, invalid
 from llmcore.fronts.front import ListedModel, Upstream
-from llmcore.fronts.reading import Fields, read_field
+from llmcore.fronts.reading import Fields, read_field, report_unknown
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import matches_model
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -97,7 +97,12 @@ def listed_model(model: ListedModel) -> JsonObject:
 # -- the form of the response
 
 
-def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseFormat | None:
+_FORMAT_FIELDS: Final = frozenset({"description", "name", "schema", "strict", "type"})
+
+
+def read_format(
+    form: Fields | None, path: str, diagnostics: Diagnostics, *, inner: str = ""
+) -> ResponseFormat | None:
     """Return the response format; None for free text.
 
     *inner* is the field of *form*, which is at *path*, that a schema is in, with its name:
@@ -106,7 +111,10 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
     `json_object` (https://docs.together.ai/docs/json-mode), and Hugging Face's client as `value`
     (https://huggingface.co/docs/text-generation-inference/basic_tutorials/using_guidance).
     """
-    if form is None or form.get("type") == "text":
+    if form is None:
+        return None
+    report_unknown(form, _FORMAT_FIELDS | {inner, "value"}, diagnostics, path)
+    if form.get("type") == "text":
         return None
     if inner and form.get("schema") is None and isinstance(form.get("value"), dict):
         form = {**form, "schema": form["value"]}
@@ -118,6 +126,7 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
     where = f"{path}."
     if inner and not beside:
         form, where = read_field(form, inner, dict, where) or {}, f"{where}{inner}."
+        report_unknown(form, _FORMAT_FIELDS, diagnostics, f"{path}.{inner}")
     schema = read_field(form, "schema", dict, where)
     if schema is None:
         if inner:
@@ -125,8 +134,8 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
         raise invalid(f"{path} needs a schema.", f"{where}schema")
     return ResponseFormat.json_schema(
         without_null_keywords(schema),
-        name=str_or_none(form.get("name")) or "response",
-        description=str_or_none(form.get("description")),
+        name=read_field(form, "name", str, where) or "response",
+        description=read_field(form, "description", str, where),
         strict=read_field(form, "strict", bool, where),
     )
 
@@ -158,21 +167,39 @@ def read_cache(
 ) -> CachePolicy:
     """Return the cache policy, which is manual where the client has marked a prefix itself."""
     options = read_field(body, _OPTIONS, dict) or {}
-    lifetime = str_or_none(options.get("ttl"))
+    lifetime = read_field(options, "ttl", str, f"{_OPTIONS}.")
     retention = read_field(body, "prompt_cache_retention", str)
-    explicit = options.get("mode") == "explicit"
+    explicit = read_field(options, "mode", str, f"{_OPTIONS}.") == "explicit"
     if explicit and _always_caches(upstream):
         why = "the provider caches prompts by itself, and the model takes no breakpoints"
         diagnostics.at(f"{_OPTIONS}.mode").unsupported(why)
-    if retention is not None and lifetime not in (None, retention):
-        why = "prompt_cache_retention is set too, and has another value"
-        diagnostics.at(f"{_OPTIONS}.ttl").unsupported(why)
     return CachePolicy(
         mode="manual" if is_marked or explicit else "auto",
         ttl=ttl,
         key=read_field(body, "prompt_cache_key", str),
         retention=lifetime if retention is None else retention,
     )
+
+
+def second_lifetime(
+    body: Fields, upstream: Upstream, lifetimes: Collection[str], diagnostics: Diagnostics
+) -> JsonObject:
+    """Return the native field of a lifetime that is beside a retention; none if there is one alone.
+
+    OpenAI takes both, which do not interact: the retention is the most, the other, one of the
+    *lifetimes* of the upstream's API, the least. For other upstreams the second one is reported.
+    Source: `types/responses/response_create_params` of the `openai` package, 3.57.0.
+    """
+    retention = read_field(body, "prompt_cache_retention", str)
+    options = object_or_empty(body.get(_OPTIONS))
+    lifetime = read_field(options, "ttl", str, f"{_OPTIONS}.")
+    if retention is None or lifetime in (None, retention):
+        return {}
+    if lifetime in lifetimes and upstream.provider in _OPENAI and not _always_caches(upstream):
+        return {_OPTIONS: {"ttl": lifetime}}
+    why = "prompt_cache_retention is set too, and the upstream does not take both"
+    diagnostics.at(f"{_OPTIONS}.ttl").unsupported(why)
+    return {}
 
 
 def _always_caches(upstream: Upstream) -> bool:
@@ -183,6 +210,27 @@ def _always_caches(upstream: Upstream) -> bool:
     model, provider = upstream.model, upstream.provider
     model_id = model if isinstance(model, str) else model.id
     return provider in _OPENAI and not matches_model(OPENAI_BREAKPOINT_MODELS, model_id)
+
+
+# -- padding of streams
+
+
+def read_padding(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> JsonObject:
+    """Return the native field that asks OpenAI not to pad its events, if the client does so.
+
+    The gateway pads no event: a request for padding is reported.
+    """
+    options = read_field(body, _STREAM_OPTIONS, dict) or {}
+    padded = read_field(options, _PADDING, bool, f"{_STREAM_OPTIONS}.")
+    if padded:
+        diagnostics.at(f"{_STREAM_OPTIONS}.{_PADDING}").unsupported("no event is padded here")
+    if padded is not False or upstream.provider not in _OPENAI:
+        return {}
+    return {_STREAM_OPTIONS: {_PADDING: False}}
+
+
+_STREAM_OPTIONS: Final = "stream_options"
+_PADDING: Final = "include_obfuscation"
 
 
 # -- tools

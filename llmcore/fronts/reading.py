@@ -210,6 +210,17 @@ def report_unknown_inside(
             report_unknown(object_or_empty(body[name]), fields, diagnostics, name)
 
 
+def report_in_marks(native: Fields, diagnostics: Diagnostics) -> None:
+    """Record the fields of the cache mark of *native* that are not read."""
+    report_unknown_inside(native, _OF_MARKS, diagnostics)
+
+
+_OF_MARKS: Final[Mapping[str, frozenset[str]]] = {
+    "cache_control": frozenset({"ttl", "type"}),
+    OPENAI_BREAKPOINT: frozenset({"mode", "ttl"}),
+}
+
+
 def report_lost(
     names: Sequence[str], why: str, diagnostics: Diagnostics, *, code: str = "unsupported-parameter"
 ) -> None:
@@ -429,6 +440,7 @@ def with_mark(
     ttl = cache_ttl_of(native)
     if ttl is None:
         return part
+    report_in_marks(native, diagnostics)
     part = cached(part, ttl=ttl)
     lifetime = read_field(
         object_or_empty(native.get(OPENAI_BREAKPOINT)),

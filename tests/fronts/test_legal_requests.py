@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from llmcore import Client
 from llmcore.fronts import reading
@@ -38,7 +39,8 @@ Sent = tuple[str, tuple[Diagnostic, ...], str]
 
 def sent(front_id: str, protocol_id: str, body: dict[str, Any]) -> Sent | str:
     """Return what becomes of a request; the message of one that is refused."""
-    upstream = upstream_of(protocol_id, MODELS[protocol_id])
+    model = MODELS[protocol_id]
+    upstream = evolve(upstream_of(protocol_id, model), provider=model.provider)
     result = front_by_id(front_id).read(ClientRequest(body=body, path=PATH), upstream)
     if isinstance(result, Failure):
         assert 400 <= result.error.status < 500
@@ -136,7 +138,7 @@ def test_a_request_has_a_message_and_room_for_its_response(front_id: str, protoc
 # -- nothing is lost silently
 
 QUIET = (
-    r"\.(type|role|status|phase)$",
+    r"\.(type|role|status)$",
     r"\.(mime_?[tT]ype|media_type|format)$",  # of data that shows it
     r"\.(id|tool_use_id|name)$",  # of what is paired by order, and of what has only one name
     r"(input|arguments|args)(\..*)?$",  # of a tool that the provider ran, or empty
@@ -148,7 +150,7 @@ QUIET = (
     r"strict$",  # of schemas that are closed anyway; Gemini's forced calls keep to them
     r"(json_schema|format)\.(name|description)$",  # a label of OpenAI's
     r"(response_?[mM]ime_?[tT]ype|candidateCount|responseLogprobs)$",  # said by another field
-    r"^stream_options\.include_obfuscation$|^stream_options$",  # a response has no padding
+    r"^stream_options\.include_obfuscation$|^stream_options$",  # no response has padding
     r"^include(\[0\])?$",  # of the response, which has it where the upstream sends it
     r"^metadata(\.run)?$|^store$",  # kept with the response, by the gateway
     r"tool_?[cC]onfig|tool_choice(\.disable_parallel_tool_use)?$|parallel_tool_calls$",
@@ -209,6 +211,53 @@ def test_what_a_request_says_is_sent_or_reported(front_id: str, protocol_id: str
     """Field by field, and whole objects too."""
     names = REQUESTS[front_id].keys() - {"empty contents"}
     lost = {name: list(silent(front_id, protocol_id, name)) for name in names}
+
+    assert {name: found for name, found in lost.items() if found} == {}
+
+
+FREE = re.compile(
+    r"(^|\.)(metadata|labels|logit_bias|headers|configs|input|args|env|partialArgs.*)$"
+    r"|(^|\.)(parameters|input_schema|schema|parametersJsonSchema|response\w*Schema|response)(\.|$)"
+)
+"""Objects whose names are the client's own."""
+NAMED_ELSEWHERE = re.compile(
+    r"annotations\[\d\]\."  # what an earlier response cites is reported there
+    r"|_|\.parts\.later"  # Gemini's paths are those of the documents
+)
+
+
+def with_unknown(value: Any, path: tuple[Any, ...] = ()) -> tuple[Any, list[tuple[str, str]]]:
+    """Return *value* with a field of the future in every object, and the fields with places."""
+    if FREE.search(dotted(path)) and isinstance(value, dict):
+        return value, []
+    made: list[tuple[str, str]] = []
+    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
+    inner = {}
+    for key in keys:
+        inner[key], more = with_unknown(value[key], (*path, key))
+        made += more
+    if isinstance(value, dict):
+        name = f"later{len(made)}x{len(path)}x{sum(map(ord, dotted(path)))}"
+        return {**inner, name: 1}, [*made, (name, dotted((*path, name)))]
+    return (list(inner.values()) if isinstance(value, list) else value), made
+
+
+@upstreams
+@fronts
+def test_an_unknown_field_of_any_object_is_sent_or_reported(
+    front_id: str, protocol_id: str
+) -> None:
+    """All at once: in every object that the vendor has the names of."""
+    lost = {}
+    for name in REQUESTS[front_id].keys() - {"result without its call", "choice of none"}:
+        body = REQUESTS[front_id][name]
+        marked, names = with_unknown(body)
+        made = sent(front_id, protocol_id, marked)
+        if isinstance(made, str):
+            continue
+        native, notes, _ = made
+        found = [where for key, where in names if key not in native and not reported(where, notes)]
+        lost[name] = [where for where in found if not NAMED_ELSEWHERE.search(where)]
 
     assert {name: found for name, found in lost.items() if found} == {}
 

@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 
 from llmcore import Client, OpenAI
+from llmcore.fronts.anthropic_messages import front as messages
 from llmcore.fronts.front import ClientRequest, Front
 from llmcore.fronts.gemini import front as gemini
 from llmcore.fronts.openai_chat import front as chat
@@ -13,6 +14,7 @@ from llmcore.fronts.openai_responses import front as responses
 from llmcore.schema.content import DocumentPart
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure
 from tests.support.upstreams import upstream_of
 
 TEXTS: dict[str, dict[str, Any]] = {
@@ -44,6 +46,38 @@ def test_a_second_lifetime_of_the_cache_is_reported_where_it_differs(name: str) 
     assert both == ["prompt_cache_options.ttl"]
     assert reported(name, {**options, "prompt_cache_retention": "12h"}) == []
     assert reported(name, options) == []
+
+
+@pytest.mark.parametrize(("name", "ttl"), [("chat", "30m"), ("responses", "12h")])
+def test_a_lifetime_beside_a_retention_is_sent_to_openai_which_takes_both(
+    name: str, ttl: str
+) -> None:
+    """The one is the least, the other the most: https://pypi.org/project/openai/3.57.0."""
+    vendor = OpenAI(api_key="k")
+    model: Any = {"chat": vendor.chat, "responses": vendor.responses}[name]("gpt-6-astra")
+    upstream = evolve(upstream_of(f"openai-{name}", model), provider="openai")
+    body: dict[str, Any] = {
+        "prompt_cache_options": {"ttl": ttl},
+        "prompt_cache_retention": "24h",
+    }
+    read = FRONTS[name].read(ClientRequest(body={**TEXTS[name], **body}), upstream).unwrap()
+    sent = Client().prepare(read.request).unwrap()
+
+    assert {field: sent.body[field] for field in body} == body
+    assert read.diagnostics == sent.diagnostics == ()
+
+
+@pytest.mark.parametrize("name", ["chat", "responses"])
+def test_padding_that_a_client_asks_for_is_reported(name: str) -> None:
+    """A client that wants none gets none of OpenAI either."""
+    asked = {"stream": True, "stream_options": {"include_obfuscation": True}}
+    refused: dict[str, Any] = {"stream": True, "stream_options": {"include_obfuscation": False}}
+    upstream = evolve(upstream_of("openai-responses", GPT_5[2]), provider="openai")
+    read = FRONTS[name].read(ClientRequest(body={**TEXTS[name], **refused}), upstream).unwrap()
+
+    assert reported(name, asked) == ["stream_options.include_obfuscation"]
+    assert reported(name, refused) == []
+    assert read.request.provider_options["openai"]["stream_options"] == refused["stream_options"]
 
 
 @pytest.mark.parametrize("name", ["chat", "responses"])
@@ -105,6 +139,42 @@ def test_the_name_of_a_document_by_address_is_reported_towards_responses(
 
     found = [one.path.rpartition(".")[2] for one in prepared.diagnostics]
     assert found == paths
+
+
+def test_the_mode_that_validates_calls_is_reported_where_an_upstream_has_none() -> None:
+    functions = {"tools": [{"functionDeclarations": [{"name": "f", "description": "F."}]}]}
+    calling = {"mode": "VALIDATED"}
+    config = {"functionCallingConfig": calling, "includeServerSideToolInvocations": True}
+    body = {**functions, "toolConfig": config}
+    paths = ["toolConfig.functionCallingConfig.mode", "toolConfig.includeServerSideToolInvocations"]
+
+    assert reported("gemini", body, CLAUDE) == paths
+    assert reported("gemini", body, FLASH) == []
+
+
+def test_the_phase_and_the_agent_of_a_message_are_reported_to_other_apis() -> None:
+    said = {"role": "assistant", "content": "Yes?", "phase": "commentary", "agent": "/root"}
+    body = {"input": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Go."}]}
+
+    assert reported("responses", body, CLAUDE) == ["input[1].phase", "input[1].agent"]
+    assert reported("responses", body, GPT_5) == []
+
+
+def test_the_betas_in_a_body_are_those_of_the_header() -> None:
+    """As Bedrock's clients and the SDKs name them; they are texts."""
+    user = {"role": "user", "content": "Hi"}
+    body: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [user]}
+    headers = {"anthropic-beta": "a, b"}
+    fields = {"anthropic_beta": ["b", "c"], "betas": ["d"]}
+    asked = ClientRequest(body={**body, **fields}, headers=headers)
+    read = messages.read(asked, upstream_of("anthropic-messages")).unwrap()
+    wrong = messages.read(
+        ClientRequest(body={**body, "betas": "a"}), upstream_of("anthropic-messages")
+    )
+
+    assert read.request.provider_options["anthropic"] == {"betas": ["a", "b", "c", "d"]}
+    assert isinstance(wrong, Failure)
+    assert wrong.error.param == "betas"
 
 
 def test_a_field_of_a_function_that_is_not_known_is_reported() -> None:

@@ -22,7 +22,9 @@ from llmcore.fronts.reading import (
     read_field,
     read_objects,
     remote,
+    report_in_marks,
     report_unknown,
+    report_unknown_inside,
     required,
     text_part,
 )
@@ -60,6 +62,8 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "tool_use": _ALWAYS | {"caller", "id", "input", "name", "toolset_name"},
 }
 """Fields of blocks, by their types."""
+_OF_SOURCE: Final = frozenset({"content", "data", "file_id", "media_type", "type", "url"})
+_OF_CITATIONS: Final = {"citations": frozenset({"enabled"})}
 
 
 @frozen(kw_only=True)
@@ -87,6 +91,7 @@ class ContentReader:
         ttl = cache_ttl_of(block)
         if ttl is None or not parts or isinstance(parts[-1], ProviderPart):
             return parts  # a native block keeps its own mark
+        report_in_marks(block, self.diagnostics.at(path))
         return (*parts[:-1], cached(parts[-1], ttl=ttl))
 
     def read_output(self, holder: Fields, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
@@ -111,6 +116,9 @@ class ContentReader:
             case "document":
                 return self._document(block, path)
             case "search_result" if not self.native:
+                report_unknown_inside(block, _OF_CITATIONS, self.diagnostics.at(path))
+                for index, text in enumerate(objects(block.get("content"))):
+                    self.check_fields(text, f"{path}.content[{index}]")
                 return (_search_result(block),)
             case str(kind):
                 news = None if self.native else change_as_text(block)
@@ -129,6 +137,7 @@ class ContentReader:
 
     def _image(self, block: Block, path: str) -> ImagePart:
         source = required(block, "source", dict, f"{path}.")
+        report_unknown(source, _OF_SOURCE, self.diagnostics, f"{path}.source")
         how = object_or_empty(block.get("transformations"))
         if how and not self.native:
             why = "the upstream transforms images as it sees fit"
@@ -139,6 +148,9 @@ class ContentReader:
     def _document(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         source = required(block, "source", dict, f"{path}.")
         where = f"{path}.source"
+        if not self.native or source.get("type") != "content":
+            report_unknown(source, _OF_SOURCE, self.diagnostics, where)
+            report_unknown_inside(block, _OF_CITATIONS, self.diagnostics.at(path))
         about: dict[str, Any] = {
             "title": read_field(block, "title", str, f"{path}."),
             "context": read_field(block, "context", str, f"{path}."),

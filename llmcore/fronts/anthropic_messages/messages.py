@@ -164,7 +164,7 @@ class TurnReader:
             else ToolResultPart(call_id, output, name=name, is_error=failed)
         )
         self._answered.add_result(part, path)
-        return _marked(part if self._native else reading.marked_at_end(part), block)
+        return self._marked(part if self._native else reading.marked_at_end(part), block, path)
 
     # -- the assistant's side
 
@@ -190,7 +190,7 @@ class TurnReader:
                 self._thinking(block, path)
             case "text":
                 self._content.check_fields(block, path)
-                self._run.add(_marked(text_block(block, path), block))
+                self._run.add(self._marked(text_block(block, path), block, path))
             case "tool_use":
                 self._run.add(self._call(block, path))
             case "compaction" if not self._native:
@@ -245,7 +245,7 @@ class TurnReader:
             if kept
             else reading.function_call(call_id, name, arguments)
         )
-        return _marked(part, block)
+        return self._marked(part, block, path)
 
     def _restored(
         self, origin: Origin | None, echoes: Iterable[Echo], path: str
@@ -275,8 +275,10 @@ class TurnReader:
             why = "the upstream cannot represent the result of a tool that another provider ran"
             self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
 
-
-def _marked(part: _Part, block: Block) -> _Part:
-    """Return *part* with the block's cache mark."""
-    ttl = reading.cache_ttl_of(block)
-    return part if ttl is None else cached(part, ttl=ttl)
+    def _marked(self, part: _Part, block: Block, path: str) -> _Part:
+        """Return *part* with the block's cache mark."""
+        ttl = reading.cache_ttl_of(block)
+        if ttl is None:
+            return part
+        reading.report_in_marks(block, self._diagnostics.at(path))
+        return cached(part, ttl=ttl)

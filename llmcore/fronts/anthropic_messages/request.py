@@ -127,11 +127,11 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessa
         tool_choice=offer.choice,
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream, diagnostics),
-        response_format=None if wish is not None else _format(body),
+        response_format=None if wish is not None else _format(body, diagnostics),
         reasoning=reading.with_effort(
             _reasoning(body, upstream), upstream.protocol_id, diagnostics
         ),
-        cache=_cache(client_request, upstream),
+        cache=_cache(client_request, upstream, diagnostics),
         metadata=_metadata(body, upstream, diagnostics),
         provider_options=_native_fields(client_request, upstream, offer, diagnostics),
     )
@@ -204,7 +204,7 @@ def _generation(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> G
     )
 
 
-def _format(body: Fields) -> ResponseFormat | None:
+def _format(body: Fields, diagnostics: Diagnostics) -> ResponseFormat | None:
     """Return the response format: `output_config.format`, or the older `output_format`."""
     config = read_field(body, "output_config", dict) or {}
     path = "output_config.format"
@@ -215,6 +215,7 @@ def _format(body: Fields) -> ResponseFormat | None:
         return None
     if form.get("type") != "json_schema":
         raise invalid(f"{path}.type must be json_schema.", f"{path}.type")
+    reading.report_unknown(form, frozenset({"schema", "type"}), diagnostics, path)
     schema = reading.required(form, "schema", dict, f"{path}.")
     return ResponseFormat.json_schema(without_null_keywords(schema))
 
@@ -255,9 +256,11 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
             return ReasoningOptions(effort=effort, summary=summary)
 
 
-def _cache(request: ClientRequest, upstream: Upstream) -> CachePolicy:
+def _cache(request: ClientRequest, upstream: Upstream, diagnostics: Diagnostics) -> CachePolicy:
     """Return the cache policy: the client's own marks only, unless it asks for automatic ones."""
     whole = read_field(request.body, "cache_control", dict)
+    if upstream.protocol_id != PROTOCOL_ID:
+        reading.report_in_marks(request.body, diagnostics)
     if upstream.protocol_id in (CHAT, RESPONSES):
         return CachePolicy(key=_session(request))
     if whole is None or upstream.protocol_id == PROTOCOL_ID:
@@ -305,6 +308,7 @@ _OF_THINKING: Final = frozenset({"budget_tokens", "display", "type"})
 _THINKING: Final = ("adaptive", "disabled", "enabled")
 _OF_OUTPUT_CONFIG: Final = frozenset({"effort", "format"})
 _BETAS: Final = "anthropic-beta"
+_BETA_FIELDS: Final = ("anthropic_beta", "betas")
 
 
 def _native_fields(
@@ -323,7 +327,7 @@ def _native_fields(
         reading.report_lost(names, "the upstream's API has no such field", diagnostics)
         return {}
     whole = request.body.get("cache_control")
-    betas = str_or_none(request.headers.get(_BETAS))
+    native, betas = present(native, but=frozenset(_BETA_FIELDS)), _betas(request)
     thinking = object_or_empty(request.body.get("thinking"))
     own = bool(_own_thinking(thinking))
     fields: dict[str, Any] = {
@@ -332,11 +336,22 @@ def _native_fields(
         **offer.native,
         **({"cache_control": whole} if whole else {}),
         **({"output_config": config} if config else {}),
-        **({"betas": [name.strip() for name in betas.split(",")]} if betas else {}),
+        **({"betas": betas} if betas else {}),
     }
     if not thinking and output_config.get("effort") is not None:
         fields["thinking"] = None  # effort alone does not turn thinking on
     return {METADATA_KEY: fields} if fields else {}
+
+
+def _betas(request: ClientRequest) -> list[str]:
+    """Return the betas that a request turns on, in its header or in its body.
+
+    Clients of Bedrock and Vertex AI have a field for them; the SDKs' word is `betas`.
+    """
+    header = str_or_none(request.headers.get(_BETAS)) or ""
+    named = [name for field in _BETA_FIELDS for name in reading.read_texts(request.body, field)]
+    stripped = (name.strip() for name in (*header.split(","), *named))
+    return list(dict.fromkeys(filter(None, stripped)))
 
 
 def _own_thinking(thinking: Mapping[str, Any]) -> dict[str, Any]:

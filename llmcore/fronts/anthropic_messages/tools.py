@@ -51,6 +51,8 @@ _DIRECT: Final = ["direct"]
 _NAMED: Final = frozenset({"cache_control", "name", "type"})
 _OF_TOOLS: Final = _NAMED | {"description", "input_schema", "strict", *_EXTRAS}
 _OF_CLIENT_TOOLS: Final = _NAMED | {"display_height_px", "display_width_px", _CALLERS, *_QUIET}
+_OF_SERVERS: Final = frozenset({"authorization_token", "name", "type", "url"})
+_OF_CONFIGS: Final = frozenset({"defer_loading", "enabled"})
 _OF_HOSTED: Final[Mapping[str, frozenset[str]]] = {
     "web_search": _NAMED
     | {"allowed_domains", "blocked_domains", "max_uses", "user_location", _CALLERS, *_QUIET},
@@ -114,6 +116,7 @@ def _report_servers(body: Fields, tools: Iterable[Fields], diagnostics: Diagnost
     """Report the MCP servers that no `mcp_toolset` names."""
     offered = {str_or_none(tool.get("mcp_server_name")) for tool in tools}
     for index, server in enumerate(reading.read_objects(body, "mcp_servers")):
+        reading.report_unknown(server, _OF_SERVERS, diagnostics, f"mcp_servers[{index}]")
         if str_or_none(server.get("name")) not in offered:
             why = "no mcp_toolset among the tools names this server"
             diagnostics.at(f"mcp_servers[{index}]").dropped("hosted-tool-dropped", why)
@@ -202,6 +205,7 @@ class _ToolReader:
         name = reading.required(native, "name", str, f"{path}.")
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
         reading.report_unknown(native, _OF_TOOLS, self._diagnostics, path)
+        reading.report_in_marks(native, self._diagnostics.at(path))
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
@@ -263,11 +267,11 @@ class _ToolReader:
             case "code_execution":
                 return HostedTool.code_execution()
             case "mcp":
-                return self._mcp(native)
+                return self._mcp(native, path)
             case _:
                 return None
 
-    def _mcp(self, native: Fields) -> HostedTool | None:
+    def _mcp(self, native: Fields, path: str) -> HostedTool | None:
         """Return the tools of a server, all or those turned on by name; None if there are none.
 
         Other providers have no list of tools that are turned off.
@@ -277,6 +281,11 @@ class _ToolReader:
         if server is None or url is None:
             return None
         configs = object_or_empty(native.get("configs"))
+        inside = {"default_config": native.get("default_config")}
+        inside |= {f"configs.{name}": config for name, config in configs.items()}
+        for name, config in inside.items():
+            given = object_or_empty(config)
+            reading.report_unknown(given, _OF_CONFIGS, self._diagnostics, f"{path}.{name}")
         enabled = {name: object_or_empty(config).get("enabled") for name, config in configs.items()}
         by_default = object_or_empty(native.get("default_config")).get("enabled") is not False
         all_on = by_default and False not in enabled.values()
@@ -306,6 +315,7 @@ def _location(native: Fields, path: str) -> Mapping[str, Any] | None:
 
 # -- the choice
 
+_OF_CHOICE: Final = frozenset({"disable_parallel_tool_use", "name", "type"})
 _MODES: Final = {native: mode for mode, native in TOOL_CHOICES.items()}
 
 
@@ -320,6 +330,7 @@ def _read_choice(
     native = read_field(body, "tool_choice", dict)
     if native is None:
         return None, None
+    reading.report_unknown(native, _OF_CHOICE, diagnostics, "tool_choice")
     given = reading.required(native, "type", str, "tool_choice.")
     if given not in _MODES:
         raise invalid(

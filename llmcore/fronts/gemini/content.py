@@ -129,7 +129,8 @@ def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
     detail = _DETAILS.get(_level(part.get("mediaResolution")))
     if isinstance(made, ImagePart) and detail is not None:
         made = evolve(made, detail=detail)  # type: ignore[arg-type]
-        part = {key: item for key, item in part.items() if key != "mediaResolution"}
+        if camel_keys(part.get("mediaResolution")).keys() <= {"level"}:
+            part = {key: item for key, item in part.items() if key != "mediaResolution"}
     if not native:
         return made
     return evolve(made, provider_metadata=_native_fields(part, held))

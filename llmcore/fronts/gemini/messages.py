@@ -122,6 +122,19 @@ _OF_GEMINIS_PART: Final = frozenset({"partMetadata", "toolCall", "toolResponse",
 """Fields of parts, and those that only a Gemini upstream accepts."""
 
 
+_OF_MEDIA: Final = frozenset({"displayName", "mimeType"})
+_INSIDE: Final[Mapping[str, frozenset[str]]] = {
+    "codeExecutionResult": frozenset({"id", "outcome", "output"}),
+    "executableCode": frozenset({"code", "id", "language"}),
+    "fileData": _OF_MEDIA | {"fileUri"},
+    "functionCall": frozenset({"args", "id", "name", *PIECE_FIELDS}),
+    "inlineData": _OF_MEDIA | {"data"},
+    "mediaResolution": frozenset({"level"}),
+}
+"""Fields of the objects in parts; a Gemini upstream gets all others, too."""
+_OF_RESPONSE: Final = frozenset({"id", "name", "parts", "response", *_OF_GEMINI})
+
+
 class _ContentsReader:
     """Reads the contents of one request."""
 
@@ -163,7 +176,8 @@ class _ContentsReader:
         for part, where in parts:
             if not known.isdisjoint(part):
                 report_unknown(part, known, self._diagnostics, where)
-                self._check_inside(part, where)
+                if len(part) > 1 or "text" not in part:
+                    self._check_inside(part, where)
 
     def _check_inside(self, part: NativeObject, path: str) -> None:
         """Report the unknown fields inside a part's fields."""
@@ -176,6 +190,9 @@ class _ContentsReader:
             self._report_name(part, path)
         elif "functionResponse" in part and part.get("partMetadata") is not None:
             self._diagnostics.at(f"{path}.partMetadata").unsupported("a result is sent without it")
+        for kind in _INSIDE.keys() & part.keys() if not self._native else ():
+            held = camel_keys(part[kind])
+            report_unknown(held, _INSIDE[kind], self._diagnostics, f"{path}.{kind}")
         call = camel_keys(part.get("functionCall"))
         for name in PIECE_FIELDS:
             if call.get(name):
@@ -207,6 +224,7 @@ class _ContentsReader:
 
     def _result(self, response: NativeObject, path: str) -> ToolResultPart:
         """Return a function's result, for the call that it names or else for the next open call."""
+        report_unknown(response, _OF_RESPONSE, self._diagnostics, f"{path}.functionResponse")
         name = str_or_none(response.get("name"))
         call = self._called(str_or_none(response.get("id")), name)
         given = response.get("response")
@@ -231,6 +249,9 @@ class _ContentsReader:
             files.append(client_media(file, where, native=self._native))
             if not self._native:
                 report_unknown(file, _OF_RESULTS, self._diagnostics, where)
+                for kind in _OF_RESULTS & file.keys():
+                    held, place = camel_keys(file[kind]), f"{where}.{kind}"
+                    report_unknown(held, _INSIDE[kind], self._diagnostics, place)
                 self._report_name(file, where)
         return files
 

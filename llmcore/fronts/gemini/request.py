@@ -263,6 +263,7 @@ _READ_SETTINGS: Final = frozenset(
     {*PARAMETERS.values(), "responseJsonSchema", "responseMimeType", "responseSchema"}
     | {"thinkingConfig"}
 )
+_OF_THINKING: Final = frozenset({"includeThoughts", "thinkingBudget", "thinkingLevel"})
 _DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,)}
 """Values equal to the default: omitting them loses nothing."""
 _FORMAT_FIELDS: Final = ("responseMimeType", "responseSchema", "responseJsonSchema")
@@ -276,6 +277,8 @@ def _native_fields(
     settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
     report_unknown(body, _READ_FIELDS | _OPTIONAL, diagnostics)
     report_unknown(settings, GENERATION_FIELDS, diagnostics, _CONFIG[:-1])
+    thinking = camel_keys(config.get("thinkingConfig"))
+    report_unknown(thinking, _OF_THINKING, diagnostics, f"{_CONFIG}thinkingConfig")
     fields |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
     fields = {name: item for name, item in fields.items() if item not in _DEFAULTS.get(name, ())}
     kind = config.get("responseMimeType")

@@ -18,14 +18,14 @@ from attrs import evolve, field
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys, enum_name
-from llmcore.fronts.reading import check_tool_count, read_field, report_unknown, rooted
+from llmcore.fronts.reading import check_tool_count, read_field, report_lost, report_unknown, rooted
 from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID
 from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, NativeObject
+from llmcore.schema.json import JsonObject, NativeObject, present
 from llmcore.schema.native_json import str_or_empty
 from llmcore.schema.options import merge_json
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
@@ -60,6 +60,9 @@ def read_tools(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics)
     native = upstream.protocol_id == PROTOCOL_ID
     offer = _with_choice(offer, config, native=native, diagnostics=diagnostics)
     shows_parts = config.get(_SHOWS_PARTS)
+    if shows_parts and not native:
+        why = "a response has the results of the upstream's tools, and not their parts"
+        diagnostics.at(f"toolConfig.{_SHOWS_PARTS}").unsupported(why)
     kinds = {isinstance(tool, HostedTool) for tool in offer.tools}
     if not native or shows_parts is None or len(kinds) > 1:  # beside functions it is always set
         return offer
@@ -79,13 +82,16 @@ def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnosti
     path = "toolConfig.functionCallingConfig"
     report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), diagnostics, path)
     place = camel_keys(config.get("retrievalConfig"))
+    coordinates = frozenset({"latitude", "longitude"})
+    where = "toolConfig.retrievalConfig.latLng"
+    report_unknown(camel_keys(place.get("latLng")), coordinates, diagnostics, where)
     for name in place if not native else place.keys() - {"latLng"}:
         path = f"toolConfig.retrievalConfig.{name}"
         diagnostics.at(path).unsupported(f"the upstream's tools take no {name}")
 
 
-_OF_DECLARATIONS: Final = ("behavior", "response", "responseJsonSchema")
-"""Fields of functions that only the Gemini API has."""
+_OF_DECLARATIONS: Final = frozenset({"description", "name", "parameters", "parametersJsonSchema"})
+"""Fields of functions that all APIs have."""
 
 
 class _ToolCollector:
@@ -112,10 +118,10 @@ class _ToolCollector:
 
     def _function(self, declared: object, path: str) -> ToolDefinition:
         given = camel_keys(declared)
-        own = {name: given[name] for name in _OF_DECLARATIONS if given.get(name) is not None}
-        for name in () if self._native else own:
-            why = f"a function of the upstream has no {name}"
-            self._diagnostics.at(f"{path}.{name}").unsupported(why)
+        own = present(given, but=_OF_DECLARATIONS)
+        if not self._native:
+            why = "a function of the upstream has no such field"
+            report_lost(list(own), why, self._diagnostics.at(path))
         schema = given.get("parametersJsonSchema")
         if schema is None:
             schema = json_schema(given.get("parameters"))
@@ -282,6 +288,9 @@ def _with_choice(
         )
         offer = evolve(offer, tools=tuple(strict))
         has_mode = False
+    elif mode == "VALIDATED":
+        why = "the upstream is not made to keep to the schemas of its calls"
+        diagnostics.at("toolConfig.functionCallingConfig.mode").unsupported(why)
     if mode == "ANY" and len(allowed) == 1:
         _check_offered(allowed[0], offer)
         return evolve(offer, choice=ToolChoice.named(allowed[0]))

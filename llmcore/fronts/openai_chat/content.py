@@ -65,6 +65,14 @@ _FIELDS: Final = frozenset(
     | _OTHERS.keys()
 )
 """Fields of parts."""
+_INSIDE: Final = {
+    "document_url": frozenset({"url"}),
+    "file": frozenset({"file_data", "file_id", "file_url", "filename"}),
+    "image_url": frozenset({"detail", "url"}),
+    "input_audio": frozenset({"data", "format"}),
+    "video_url": frozenset({"url"}),
+}
+"""Fields of the objects in parts."""
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
@@ -106,6 +114,8 @@ def _read_part(part: object, protocol_id: str | None, diagnostics: Diagnostics) 
     if protocol_id in (None, PROTOCOL_ID) and _is_unread(native):
         return ProviderPart(METADATA_KEY, native)
     reading.report_unknown(native, _FIELDS, diagnostics)
+    if not _INSIDE.keys().isdisjoint(native):
+        reading.report_unknown_inside(native, _INSIDE, diagnostics)
     return reading.with_mark(
         _read_native(native, diagnostics.path), native, protocol_id, diagnostics
     )
@@ -191,7 +201,8 @@ def _audio(native: Fields, path: str) -> AudioPart:
 
 
 def _file(native: Fields, path: str) -> DocumentPart:
-    name, file_id = str_or_none(native.get("filename")), str_or_none(native.get("file_id"))
+    name = reading.read_field(native, "filename", str, f"{path}.")
+    file_id = reading.read_field(native, "file_id", str, f"{path}.")
     data = str_or_none(native.get("file_data")) or str_or_none(native.get("file_url"))
     if (data is None) == (file_id is None):
         raise invalid(f"{path}: a file has file_data or a file_id.", path)

@@ -154,7 +154,10 @@ class MessageReader:
         here = self._diagnostics.at(f"{path}.content")
         parts = read_content(native.get("content"), here, protocol_id=self._protocol_id)
         ttl = reading.cache_ttl_of(native)
-        return parts if ttl is None or not parts else (*parts[:-1], cached(parts[-1], ttl=ttl))
+        if ttl is None or not parts:
+            return parts
+        reading.report_in_marks(native, self._diagnostics.at(path))
+        return (*parts[:-1], cached(parts[-1], ttl=ttl))
 
     def _check_file(self, part: ContentPart, path: str) -> None:
         media = part if isinstance(part, ImagePart | AudioPart | DocumentPart) else None
@@ -263,7 +266,10 @@ class MessageReader:
     def _calls_of(self, native: Fields, path: str, index: int) -> Sequence[ToolCallPart]:
         legacy = native.get("function_call")
         if isinstance(legacy, dict) and not native.get("tool_calls"):
-            call = self._call({"function": legacy}, f"{path}.function_call", index, 0)
+            place = f"{path}.function_call"
+            reading.report_unknown(legacy, _FUNCTION_FIELDS, self._diagnostics, place)
+            known = {name: legacy.get(name) for name in _FUNCTION_FIELDS}
+            call = self._call({"function": known}, place, index, 0)
             self._unnamed.add(call.id)
             return (call,)
         return [
@@ -276,6 +282,9 @@ class MessageReader:
         custom = object_or_empty(native.get("custom"))
         function = object_or_empty(native.get("function"))
         kind = "custom" if custom else "function"
+        reading.report_unknown(native, _CALL_FIELDS, self._diagnostics, path)
+        reading.report_unknown(custom, _CUSTOM_FIELDS, self._diagnostics, f"{path}.custom")
+        reading.report_unknown(function, _FUNCTION_FIELDS, self._diagnostics, f"{path}.function")
         name = reading.required(custom or function, "name", str, f"{path}.{kind}.")
         given = native.get("id")  # some clients send the number that a server gave
         known_id = str(given) if type(given) is int else str_or_none(given)
@@ -312,6 +321,7 @@ class MessageReader:
             part = ToolResultPart(call_id, output, name=name, kind=kind)
         self._answered.add_result(part, path)
         ttl = reading.cache_ttl_of(native)
+        reading.report_in_marks(native, self._diagnostics.at(path))
         return reading.message_of(
             "tool", (reading.marked_at_end(part) if ttl is None else cached(part, ttl=ttl),)
         )
@@ -339,13 +349,17 @@ def _usual_call(native: Fields) -> ToolCallPart | None:
     if type(call_id) is not str or type(function) is not dict or not call_id:
         return None
     name, arguments = function.get("name"), function.get("arguments")
-    if type(name) is not str or type(arguments) is not str or not _MORE.isdisjoint(native):
+    if type(name) is not str or type(arguments) is not str or len(function) > 2:
         return None
-    return reading.written_call(call_id, name, arguments)
+    return reading.written_call(call_id, name, arguments) if _USUAL.issuperset(native) else None
 
 
-_MORE: Final = frozenset({"custom", "extra_content"})
-"""Fields of calls that are read with care."""
+_USUAL: Final = frozenset({"function", "id", "index", "type"})
+"""Fields of nearly all calls; streams number them, and clients send that back."""
+_CALL_FIELDS: Final = _USUAL | {"custom", "extra_content"}
+_CUSTOM_FIELDS: Final = frozenset({"input", "name"})
+_FUNCTION_FIELDS: Final = frozenset({"arguments", "name", "parsed_arguments"})
+"""The last one is what OpenAI's SDKs read of the first: clients send a response back as it is."""
 
 
 def _with_gathered_fields(native: Fields) -> Fields:

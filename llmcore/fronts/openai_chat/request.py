@@ -35,7 +35,8 @@ from llmcore.fronts.openai_chat.tools import own_forms, read_offer
 from llmcore.fronts.openai_clients import ChatClient, UsagePlace, client_of
 from llmcore.fronts.reading import Fields, read_field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.openai_chat.names import PARAMETERS, PROTOCOL_ID
+from llmcore.protocols.caching import OPENAI_LIFETIMES
+from llmcore.protocols.openai_chat.names import LIFETIMES, PARAMETERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.changed import changed
@@ -104,7 +105,10 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream.protocol_id, diagnostics),
         response_format=openai_forms.read_format(
-            read_field(body, "response_format", dict), "response_format", inner="json_schema"
+            read_field(body, "response_format", dict),
+            "response_format",
+            diagnostics,
+            inner="json_schema",
         ),
         reasoning=_reasoning(body, upstream),
         cache=openai_forms.read_cache(
@@ -354,6 +358,9 @@ def _provider_options(
         given = {name: value for name, value in given.items() if name not in _SWITCHES}
         has_user = "user_id" in (read_field(body, "metadata", dict) or {})
         options = _translated(given, protocol_id, diagnostics, has_user=has_user)
+    lifetimes = LIFETIMES if protocol_id == PROTOCOL_ID else OPENAI_LIFETIMES
+    options |= openai_forms.second_lifetime(body, upstream, lifetimes, diagnostics)
+    options |= openai_forms.read_padding(body, upstream, diagnostics)
     if not options:
         return {}
     return {protocol_by_id(protocol_id or PROTOCOL_ID).metadata_key: options}

@@ -52,8 +52,10 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
     reading.check_tool_count(len(natives), upstream.policy)
     tools = [_tool(native, path, upstream, diagnostics) for path, native in natives]
     _reject_same_names(tools)
-    choice = body.get("function_call" if legacy else "tool_choice")
-    others = ("tool_choice",) if legacy else ("functions", "function_call")
+    choice = body.get("function_call" if legacy else TOOL_CHOICE)
+    if isinstance(choice, dict):
+        _report_choice(choice, "function_call" if legacy else TOOL_CHOICE, diagnostics)
+    others = (TOOL_CHOICE,) if legacy else ("functions", "function_call")
     unread = [name for name in others if body.get(name) not in (None, [], "auto")]
     reading.report_lost(unread, f"the tools of the request are its {_field(legacy)}", diagnostics)
     native_choice = None
@@ -115,7 +117,7 @@ def _tool(native: Fields, path: str, upstream: Upstream, diagnostics: Diagnostic
                 _report_unknown(native, path, diagnostics)
                 return _function(native, path)
             case "custom":
-                return _custom(object_or_empty(native.get("custom")), path)
+                return _custom(native, path, diagnostics)
             case str(kind) if upstream.protocol_id in (None, PROTOCOL_ID):
                 # servers that imitate the API have tools of their own, such as OpenRouter's
                 return HostedTool.raw("openai", native) if kind else _function(native, path)
@@ -131,9 +133,12 @@ def _tool(native: Fields, path: str, upstream: Upstream, diagnostics: Diagnostic
 
 def _report_unknown(native: Fields, path: str, diagnostics: Diagnostics) -> None:
     function = object_or_empty(native.get("function"))
+    reading.report_in_marks(native, diagnostics.at(path))
     if function:
         reading.report_unknown(native, _TOOL_FIELDS, diagnostics, path)
-        reading.report_unknown(function, _FUNCTION_FIELDS, diagnostics, f"{path}.function")
+        before_tools = path.startswith("functions")
+        where = path if before_tools else f"{path}.function"
+        reading.report_unknown(function, _FUNCTION_FIELDS, diagnostics, where)
     else:
         reading.report_unknown(native, _TOOL_FIELDS | _FUNCTION_FIELDS, diagnostics, path)
 
@@ -141,18 +146,28 @@ def _report_unknown(native: Fields, path: str, diagnostics: Diagnostics) -> None
 def _function(native: Fields, path: str) -> ToolDefinition:
     # some clients write functions as the Responses API has them
     function = object_or_empty(native.get("function")) or native
-    strict = function.get("strict")
+    where = f"{path}." if "name" in native else f"{path}.function."
     return reading.function_tool(
-        reading.required(function, "name", str, f"{path}.function."),
-        str_or_empty(function.get("description")),
-        read_field(function, "parameters", dict, f"{path}.function."),
-        strict=strict if isinstance(strict, bool) else None,
+        reading.required(function, "name", str, where),
+        read_field(function, "description", str, where) or "",
+        read_field(function, "parameters", dict, where),
+        strict=read_field(function, "strict", bool, where),
         cache=reading.cache_ttl_of(native) or reading.cache_ttl_of(function),
     )
 
 
-def _custom(native: Fields, path: str) -> CustomTool:
+_CUSTOM_FIELDS: Final = frozenset({"description", "format", "name"})
+_FORM_FIELDS: Final = frozenset({"definition", "grammar", "syntax", "type"})
+
+
+def _custom(tool: Fields, path: str, diagnostics: Diagnostics) -> CustomTool:
+    native = object_or_empty(tool.get("custom"))
     form = object_or_empty(native.get("format"))
+    reading.report_unknown(tool, frozenset({"custom", "type"}), diagnostics, path)
+    reading.report_unknown(native, _CUSTOM_FIELDS, diagnostics, f"{path}.custom")
+    reading.report_unknown(form, _FORM_FIELDS, diagnostics, f"{path}.custom.format")
+    grammar = object_or_empty(form.get("grammar"))
+    reading.report_unknown(grammar, _FORM_FIELDS, diagnostics, f"{path}.custom.format.grammar")
     return CustomTool(
         reading.required(native, "name", str, f"{path}.custom."),
         str_or_empty(native.get("description")),
@@ -175,6 +190,22 @@ def _reject_same_names(tools: Sequence[ToolSpec]) -> None:
 # -- the choice
 
 
+_CHOICE_FIELDS: Final = frozenset({"name", "type"})
+_OF_ALLOWED: Final = frozenset({"allowed_tools", "mode", "tools"})
+
+
+def _report_choice(choice: Fields, path: str, diagnostics: Diagnostics) -> None:
+    """Record the fields of a choice of tools that are not read."""
+    kind = str_or_none(choice.get("type")) or "function"
+    allows = kind == "allowed_tools"
+    known = _CHOICE_FIELDS | (_OF_ALLOWED if allows else {kind})
+    reading.report_unknown(choice, known, diagnostics, path)
+    inner = object_or_empty(choice.get(kind))
+    reading.report_unknown(
+        inner, _OF_ALLOWED if allows else _CHOICE_FIELDS, diagnostics, f"{path}.{kind}"
+    )
+
+
 def _chosen(native: object, tools: Sequence[ToolSpec]) -> ToolChoice | None:
     """Return the choice of a mode or of one tool."""
     if native is None or isinstance(native, str):
@@ -193,6 +224,8 @@ def _read_allowed(
     same, and the native choice names those that are allowed.
     """
     given = {**native, **object_or_empty(native.get("allowed_tools"))}
+    for number, named in enumerate(objects(given.get("tools"))):
+        _report_choice(named, f"{TOOL_CHOICE}.allowed_tools.tools[{number}]", diagnostics)
     allowed, mode = _allowed(objects(given.get("tools")), tools), given.get("mode") or "auto"
     choice = choice_of_mode(mode, allowed)
     sent_as_named = all(TOOL_NAMES.allows(_name_of(tool) or "") for tool in allowed)
@@ -269,10 +302,15 @@ def _web_search(
 def _search_tool(
     native: Mapping[str, Any], protocol_id: str | None, diagnostics: Diagnostics
 ) -> HostedTool:
-    location = object_or_empty(native.get("user_location"))
-    place = {**location, **object_or_empty(location.get("approximate"))}
-    known = {name: place[name] for name in _PLACES if place.get(name)}
-    size = str_or_none(native.get("search_context_size"))
+    where = f"{_PATH}.user_location"
+    location = read_field(native, "user_location", dict, f"{_PATH}.") or {}
+    inner = read_field(location, "approximate", dict, f"{where}.") or {}
+    reading.report_unknown(native, _SEARCH_FIELDS, diagnostics, _PATH)
+    reading.report_unknown(location, _LOCATION_FIELDS, diagnostics, where)
+    reading.report_unknown(inner, frozenset(_PLACES), diagnostics, f"{where}.approximate")
+    place = {**location, **inner}
+    known = {name: place[name] for name in _PLACES if read_field(place, name, str, f"{where}.")}
+    size = read_field(native, "search_context_size", str, f"{_PATH}.")
     options: dict[str, Any] = {}
     if size is not None and protocol_id == RESPONSES:
         options["search_context_size"] = size
@@ -283,3 +321,5 @@ def _search_tool(
 
 
 _PLACES: Final = ("city", "country", "region", "timezone")
+_LOCATION_FIELDS: Final = frozenset({"approximate", "type", *_PLACES})
+_SEARCH_FIELDS: Final = frozenset({"search_context_size", "user_location"})

@@ -253,10 +253,27 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
     if not native:
         stated = (name for name in ("async", "caller") if item.get(name) is not False)
         reading.report_call_fields(item, stated, diagnostics)
+    own = _OF_BUILT_IN.get(str(item.get("type")))
+    if own is not None:
+        reading.report_unknown(item, own | _OF_CALLS, diagnostics)
+        reading.report_unknown_inside(item, _INSIDE, diagnostics)
     environment = item.get("environment")
     if environment and objects(object_or_empty(environment).get("skills")):
         why = "the upstream's calls have no skills: the tool describes them"
         diagnostics.at("environment.skills").unsupported(why)
+
+
+_OF_CALLS: Final = frozenset(
+    {"call_id", "caller", "id", "status", "type", *names.OUTPUT_ONLY_FIELDS}
+)
+_OF_BUILT_IN: Final[Mapping[str, frozenset[str]]] = {
+    "apply_patch_call": frozenset({"operation"}),
+    "local_shell_call": frozenset({"action"}),
+    "shell_call": frozenset({"action", "environment"}),
+    "tool_search_call": frozenset({"arguments", "execution"}),
+}
+"""Fields of calls of built-in tools that are read, where the tools are offered as functions."""
+_INSIDE: Final = {"environment": frozenset({"skills", "type"})}
 
 
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
@@ -355,6 +372,8 @@ def result_part(
     own: dict[str, Any] = {"acknowledged_safety_checks": checks} if checks else {}
     unread = names.unread_fields(item)
     if protocol_id == PROTOCOL_ID:
+        caller = object_or_empty(item.get("caller"))
+        unread |= {"caller": caller} if caller else {}
         own |= {ITEM_FIELDS: unread} if unread else {}
     else:
         reading.report_unknown(unread, _ALSO_OF_CALLS, diagnostics)
@@ -405,6 +424,7 @@ def _screenshot(item: Mapping[str, Any], protocol_id: str | None, diagnostics: D
     """
     here = diagnostics.at("output")
     native = {k: v for k, v in object_or_empty(item.get("output")).items() if v is not None}
+    reading.report_unknown(native, _OF_SCREENSHOT, here)
     has_image = "image_url" in native or "file_id" in native
     if "image_url" in native and native.pop("file_id", None) is not None:
         here.at("file_id").unsupported("the image_url is sent")
@@ -412,6 +432,9 @@ def _screenshot(item: Mapping[str, Any], protocol_id: str | None, diagnostics: D
         words = "must be a computer_screenshot with an image_url or a file_id."
         raise invalid(f"{here.path} {words}", here.path)
     return read_output([native], protocol_id, here)
+
+
+_OF_SCREENSHOT: Final = frozenset({"file_id", "image_url", "type"})
 
 
 def _failed(item: Mapping[str, Any]) -> bool:

@@ -18,13 +18,23 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
-from llmcore.fronts.reading import decoded, read_field, remote, report_unknown, text_part, with_mark
+from llmcore.fronts.reading import (
+    decoded,
+    read_field,
+    remote,
+    report_lost,
+    report_unknown,
+    text_part,
+    with_mark,
+)
 from llmcore.protocols.history import ITEM_FIELDS, PART_FIELDS
 from llmcore.protocols.media import is_text_type, media_type_of
 from llmcore.protocols.openai_responses.names import (
     MESSAGE_FIELDS,
     METADATA_KEY,
+    OPAQUE_CALL_FIELDS,
     PROTOCOL_ID,
+    REASONING_FIELDS,
     unread_fields,
 )
 from llmcore.schema.content import (
@@ -81,8 +91,14 @@ def read_content(
 
 
 def report_unread(native: Mapping[str, Any], diagnostics: Diagnostics) -> None:
-    """Report the fields of an item that are not read, where they do not go back with it."""
+    """Report the fields of an item that do not go back with it: unknown ones, and its API's own."""
     report_unknown(unread_fields(native), frozenset(), diagnostics)
+    if not _OF_API.isdisjoint(native):
+        lost = [name for name in native if name in _OF_API and native[name] is not None]
+        report_lost(lost, "only the Responses API has it", diagnostics)
+
+
+_OF_API: Final = OPAQUE_CALL_FIELDS.union(MESSAGE_FIELDS, REASONING_FIELDS)
 
 
 def own_fields(item: Mapping[str, Any], here: Diagnostics, *, native: bool) -> dict[str, Any]:

@@ -122,6 +122,7 @@ _ROLES: Final[Mapping[object, Role]] = {
 }
 _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
 """Items that configure the request and are not part of the conversation."""
+_OF_NO_WORDS: Final = frozenset({"id", "reasoning", "role", "status", "text", "tools", "type"})
 _NAMED: Final = frozenset({"function_call", "custom_tool_call"})
 """Calls that name their tool; for other calls, the type identifies it."""
 _RESULT_FIELDS: Final[Mapping[str, str | None]] = {
@@ -143,6 +144,7 @@ _KNOWN_OF_HOSTED: Final = frozenset(
     {"arguments", "call_id", "code", "id", "name", "queries", "status", "type"}
 )
 """Fields of those items that other upstreams get; only their API has others, as of an image."""
+_OF_THINKING: Final = frozenset({"text", "type"})
 _TOOL_SEARCH: Final = frozenset({"tool_search_call", "tool_search_output"})
 _UNREADABLE: Final = COMPACTIONS | {TRIGGER}
 """Items that only the server that made them can read, or that are requests to OpenAI's server."""
@@ -235,7 +237,9 @@ class InputReader:
                 self._remote.add(str(item.get("call_id")))
         elif type_ in _TOOL_SEARCH:
             self._read_tool_search(item, path)
-        elif type_ not in _NO_WORDS:
+        elif type_ in _NO_WORDS:
+            reading.report_unknown(item, _OF_NO_WORDS, self._diagnostics, path)
+        else:
             self._read_other(item, type_, path)
 
     def _of_compaction_or_tools(self, item: Item, type_: str) -> Message | None:
@@ -270,6 +274,7 @@ class InputReader:
         """Return the result of a call that the client ran, or its approval of a call."""
         if self._native and item.get("type") == "mcp_approval_response":
             self._end_run()
+            report_unread(item, self._diagnostics.at(path))
             return calls.approval_result(item, self._calls)
         if not calls.is_output(item) or str(item.get("call_id")) in self._remote:
             return None
@@ -333,6 +338,10 @@ class InputReader:
         report_unread(item, self._diagnostics.at(path))
         # what is shown of thinking goes back as thinking, never as text
         parts = (*objects(item.get("content")), *objects(item.get("summary")))
+        for name in ("content", "summary"):
+            for number, part in enumerate(objects(item.get(name))):
+                place = f"{path}.{name}[{number}]"
+                reading.report_unknown(part, _OF_THINKING, self._diagnostics, place)
         texts = [text for part in parts if (text := str_or_none(part.get("text")))]
         for text in texts:
             self._run.add(ReasoningPart(text))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
+from llmcore.fronts.reading import report_unknown
 from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.diagnostics import Diagnostics
@@ -54,7 +55,9 @@ def _rest(native: Mapping[str, Any], known: set[str], diagnostics: Diagnostics) 
 
 def _web_search(native: Mapping[str, Any], diagnostics: Diagnostics) -> HostedTool:
     _rest(native, {"filters", "user_location"}, diagnostics)
-    domains = object_or_empty(native.get("filters")).get("allowed_domains")
+    filters = object_or_empty(native.get("filters"))
+    report_unknown(filters, frozenset({"allowed_domains"}), diagnostics, "filters")
+    domains = filters.get("allowed_domains")
     place = {
         k: v for k, v in object_or_empty(native.get("user_location")).items() if v and k != "type"
     }

@@ -13,9 +13,12 @@ from typing import Any, Final
 
 from llmcore.fronts import openai_forms, reading
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE
 from llmcore.fronts.reading import read_field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
+from llmcore.protocols.caching import OPENAI_LIFETIMES
+from llmcore.protocols.openai_chat.names import LIFETIMES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PARAMETERS
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -24,7 +27,7 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.native_json import object_or_empty
-from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
+from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat, merge_json
 
 Body = Mapping[str, Any]
 
@@ -123,10 +126,10 @@ def read_reasoning(body: Body) -> ReasoningOptions | None:
     return ReasoningOptions(effort=effort, summary=summary)
 
 
-def read_format(body: Body) -> ResponseFormat | None:
+def read_format(body: Body, diagnostics: Diagnostics) -> ResponseFormat | None:
     """Return the response format; None for free text."""
     form = read_field(read_field(body, "text", dict) or {}, "format", dict, "text.")
-    return openai_forms.read_format(form, "text.format")
+    return openai_forms.read_format(form, "text.format", diagnostics)
 
 
 # -- native fields
@@ -174,12 +177,13 @@ def _tool_choice(body: Body, protocol_id: str | None, diagnostics: Diagnostics) 
 
 
 def provider_options(
-    body: Body, protocol_id: str | None, choice: JsonObject | None, diagnostics: Diagnostics
-) -> dict[str, dict[str, Any]]:
+    body: Body, upstream: Upstream, choice: JsonObject | None, diagnostics: Diagnostics
+) -> dict[str, Mapping[str, Any]]:
     """Return the native fields for the upstream, and report those that it does not have.
 
     *choice* is the native choice of tools, where the upstream is sent one.
     """
+    protocol_id = upstream.protocol_id
     options: dict[str, Any] = {} if choice is None else {TOOL_CHOICE: choice}
     for name, parameter in _NATIVE.items():
         value = body.get(name)
@@ -195,8 +199,11 @@ def provider_options(
         body, protocol_id, diagnostics
     )
     options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, diagnostics)
+    options |= openai_forms.read_padding(body, upstream, diagnostics)
+    lifetimes = LIFETIMES if protocol_id == CHAT else OPENAI_LIFETIMES
+    if lifetime := openai_forms.second_lifetime(body, upstream, lifetimes, diagnostics):
+        options = dict(merge_json(options, lifetime))
     reading.report_unknown(body, _READ_FIELDS, diagnostics)
-    read_field(body, "stream_options", dict)
     reading.report_unknown_inside(body, _INSIDE, diagnostics)
     if not protocol_id or not options:
         return {}

@@ -178,12 +178,10 @@ def _request(
         if allowed.tools
         else None,
         generation=parameters.read_generation(body, protocol_id, diagnostics),
-        response_format=None if compacts else parameters.read_format(body),
+        response_format=None if compacts else parameters.read_format(body, diagnostics),
         reasoning=parameters.read_reasoning(body),
         cache=read_cache(body, upstream, diagnostics),
-        provider_options=parameters.provider_options(
-            body, protocol_id, allowed.choice, diagnostics
-        ),
+        provider_options=parameters.provider_options(body, upstream, allowed.choice, diagnostics),
     )
     return without_billing_line(request, upstream, diagnostics)
 

@@ -121,6 +121,8 @@ class ToolCollector:
     def _add_namespace(self, native: dict[str, Any], path: str, *, replace: bool) -> None:
         name = str_or_none(native.get("name"))
         inner = native.get("tools")
+        if not self.native:
+            report_unknown(native, _OF_NAMESPACES, self._diagnostics, path)
         if name is None or not isinstance(inner, list):
             raise invalid(f"{path}: a namespace has a name and a list of tools.", path)
         if self.native:
@@ -204,13 +206,16 @@ class ToolCollector:
         return OfferedTool(spec=spec, entry=entry, type="function")
 
     def _custom(self, native: dict[str, Any], namespace: str | None, path: str) -> OfferedTool:
+        form = object_or_empty(native.get("format"))
+        report_unknown(native, _OF_CUSTOM, self._diagnostics, path)
+        report_unknown(form, _OF_FORMATS, self._diagnostics, f"{path}.format")
         name = _name(native, path)
         fields = self._own_fields(native, path)
         upstream = self._upstream_name(name, namespace)
         tool = CustomTool(
             upstream,
             str_or_none(native.get("description")) or "",
-            grammar=read_grammar(object_or_empty(native.get("format")), path),
+            grammar=read_grammar(form, path),
             provider_metadata={METADATA_KEY: fields} if fields else {},
         )
         as_is = self._policy.custom_tools == "native"
@@ -227,6 +232,11 @@ class ToolCollector:
             spec = HostedTool.raw(METADATA_KEY, native)
             return OfferedTool(spec=spec, entry=entry, type=type_)
         self._note_unused(native, path)
+        report_unknown(native, _OF_BUILT_IN, self._diagnostics, path)
+        environment, where = object_or_empty(native.get("environment")), f"{path}.environment"
+        report_unknown(environment, _OF_ENVIRONMENTS, self._diagnostics, where)
+        for number, skill in enumerate(objects(environment.get("skills"))):
+            report_unknown(skill, _OF_SKILLS, self._diagnostics, f"{where}.skills[{number}]")
         about = str_or_none(native.get("description")) or builtin.description
         return self._virtual(
             builtin.kind,
@@ -276,6 +286,15 @@ _FUNCTION_FIELDS: Final = frozenset(
     {*_OWN_FIELDS, "description", "function", "name", "parameters", "strict", "type"}
 )
 """Fields of functions and freeform tools that only the Responses API has."""
+_OF_CUSTOM: Final = frozenset({*_OWN_FIELDS, "description", "format", "name", "type"})
+_OF_FORMATS: Final = frozenset({"definition", "grammar", "syntax", "type"})
+_OF_NAMESPACES: Final = frozenset({"description", "name", "tools", "type"})
+_OF_BUILT_IN: Final = frozenset(
+    {*_OWN_FIELDS, "description", "environment", "execution", "parameters", "type"}
+)
+_OF_ENVIRONMENTS: Final = frozenset({"skills", "type"})
+_OF_SKILLS: Final = frozenset({"description", "name", "path"})
+_OF_CHOICES: Final = frozenset({"function", "name", "namespace", "server_label", "type"})
 
 
 def keeps_native(body: Mapping[str, Any], upstream: Upstream) -> bool:
@@ -394,6 +413,7 @@ def read_tool_choice(
         return choice_of_mode(native, offer.tools), offer
     if not isinstance(native, dict):
         raise invalid("tool_choice must be a string or an object.", TOOL_CHOICE)
+    report_unknown(native, _OF_CHOICES, diagnostics, TOOL_CHOICE)
     chosen = next((tool for tool in offer.tools if _is_meant(native, tool)), None)
     if chosen is None:
         raise invalid(f"tool_choice names {_words(native)}, which is not in tools.", TOOL_CHOICE)
@@ -409,6 +429,11 @@ def _read_allowed(
     For an upstream that has such choices all tools stay, so that the prefix of the prompt is the
     same, and the choice names those that are allowed.
     """
+    report_unknown(native, frozenset({"mode", "tools", "type"}), diagnostics, TOOL_CHOICE)
+    for number, named in enumerate(objects(native.get("tools"))):
+        report_unknown(
+            named, _OF_CHOICES | _FUNCTION_FIELDS, diagnostics, f"{TOOL_CHOICE}.tools[{number}]"
+        )
     allowed, mode = _allowed(native, offer), native.get("mode") or "auto"
     choice = choice_of_mode(mode, allowed)
     if upstream.protocol_id == PROTOCOL_ID and upstream.native_tools and allowed:
