@@ -23,6 +23,7 @@ from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
 from llmcore.schema.persistent import to_list
 from llmcore.schema.request import request
+from llmcore.testing import recorded_events
 
 Event = dict[str, Any]
 
@@ -426,3 +427,44 @@ def test_whatever_comes_from_gemini_the_two_ways_agree(
         assert reader.after is not None
         assert list(events) == deltas(reader.kind, reader.segment, filter(None, texts)), name
         assert _known(reader.after()) == _known(long), name
+
+
+@pytest.mark.parametrize("after_a_call", [False, True], ids=["one text", "after a call"])
+@pytest.mark.parametrize(
+    ("place", "value"), [("chunk", {"x": 1}), ("choice", 5)], ids=["chunk", "choice"]
+)
+def test_a_field_that_first_comes_in_the_middle_of_a_chat_stream_is_kept(
+    place: str, value: Any, *, after_a_call: bool
+) -> None:
+    """Also where it was null before."""
+    chunks = [_chat({"content": text}) for text in "abcdefg"]
+    if after_a_call:
+        chunks[1] = _called("{}", **NAMED)
+    holders = [chunk if place == "chunk" else chunk["choices"][0] for chunk in chunks]
+    holders[3] |= {"later": None}
+    holders[4] |= {"later": None, "other": None}
+    holders[5] |= {"later": value}
+    ended = _chat({})
+    ended["choices"][0]["finish_reason"] = "stop"
+    body = b"".join(b"data: %b\n\n" % _frame(chunk)[1] for chunk in (*chunks, ended))
+    headers = {"content-type": "text/event-stream"}
+
+    events = recorded_events("openai-chat", status=200, headers=headers, body=body, streaming=True)
+
+    assert events[-1].provider_metadata == {"openai": {"later": value}}  # type: ignore[union-attr]
+
+
+def test_chunks_with_fields_that_came_before_are_read_on_the_fast_path() -> None:
+    """Whatever their values: the last chunk has the last ones."""
+    chunk = {**_chat({"content": "a"}), "provider": "p", "none": None}
+    machine = openai_chat.protocol.stream
+    decoded = machine.decode(_frame(chunk))
+    assert decoded is not None
+    assert machine.fast_reader is not None
+    state, _ = machine.step(machine.initial(ASKED), decoded)
+    reader = machine.fast_reader(state)
+
+    assert reader is not None
+    assert reader.read([_frame({**chunk, "provider": "q"})]) == ["a"]
+    assert reader.read([_frame({**chunk, "none": 1})]) == []
+    assert reader.read([_frame({**chunk, "new": 1})]) == []

@@ -46,6 +46,7 @@ from llmcore.protocols.openai_chat.names import (
 from llmcore.protocols.openai_chat.state import ChatState, SeveralMessages, close_segment
 from llmcore.protocols.response_parts import Events, announce
 from llmcore.schema.content import Citation
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import File, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import (
     JsonObject,
@@ -247,6 +248,15 @@ def on_annotations(
         state = replace(state, citations=PersistentList(citation, state.citations))
         state = announce_page(state, url, cited.get("title"), events)
     return state
+
+
+NO_PLACES: Final = Diagnostic(
+    "citation-place-dropped",
+    "choices[0].message.annotations",
+    action="changed",
+    message="a call or thinking is between the texts, and positions are those in all of them",
+)
+"""The report of citations whose texts are not the first one."""
 
 
 def _cited(annotation: NativeObject) -> NativeObject:

@@ -169,10 +169,14 @@ def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObjec
         )
     known = info.metadata
     metadata = _metadata_in(chunk, _NO_METADATA, known)
+    names = chunk.keys() - _NO_METADATA
     for choice in choices[:1]:
         metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
+        names |= choice.keys() - _NO_CHOICE_METADATA
     if metadata:
         info = replace(info, metadata=with_entries(known, metadata))
+    if not names <= info.names:
+        info = replace(info, names=info.names | names)
     return state if info is state.info else replace(state, info=info)
 
 

@@ -184,6 +184,8 @@ class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
     encrypted: PersistentList | None = None
     """Pieces of `encrypted_content`, which is one of them."""
     metadata: JsonObject = {}
+    names: frozenset[str] = frozenset()
+    """The names of the fields beside the usual ones, also of those that were null."""
     raw: JsonValue = None
 
 
@@ -207,6 +209,8 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     fields: Mapping[str, None] = {}
     """The fields that deltas had, which a whole message after them repeats."""
     citations: PersistentList | None = None
+    lost_places: bool = False
+    """Whether positions of citations were left out."""
     signature: PersistentList | None = None
     """The pieces of the signature of the open segment."""
     details: PersistentList | None = None
@@ -280,8 +284,21 @@ def close_segment(state: ChatState, events: Events) -> ChatState:
         state = replace(state, details=None, signature=None, thoughts=Thoughts())
         state = replace(state, plain_field="", tag="")
         return replace(state, mode="", fast_field="")
+    if state.texts > 1:
+        state = _without_places(state)
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", fast_field="", text="", citations=None)
+
+
+def _without_places(state: ChatState) -> ChatState:
+    """Return *state* without the positions of its citations, which count in earlier texts, too."""
+    cited = to_list(state.citations)
+    if all(one.start_index is None and one.end_index is None for one in cited):
+        return state
+    citations: PersistentList | None = None
+    for one in cited:
+        citations = PersistentList(changed(one, start_index=None, end_index=None), citations)
+    return replace(state, citations=citations, lost_places=True)
 
 
 def close_last_segment(state: ChatState, events: Events) -> ChatState:
@@ -293,9 +310,8 @@ def close_last_segment(state: ChatState, events: Events) -> ChatState:
     state = close_segment(state, events)
     if state.citations is None:
         return state
-    cited = [changed(one, start_index=None, end_index=None) for one in to_list(state.citations)]
-    state = open_segment(state, "text", events)
-    events.append(TextEnd(state.segment, citations=tuple(cited)))
+    state = _without_places(open_segment(state, "text", events))
+    events.append(TextEnd(state.segment, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", citations=None)
 
 

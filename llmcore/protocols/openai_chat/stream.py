@@ -15,6 +15,8 @@ of this module.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from types import GenericAlias
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -244,6 +246,8 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     if state.context.constrained:
         state = calls.forced_call(state, events)
         diagnostics = () if state.calls.calls else (NO_CALL,)
+    if state.lost_places:
+        diagnostics += (executed.NO_PLACES,)
     if state.calls.calls:
         diagnostics += calls.end_calls(state.calls, events)
     executed.flush_audio(state, events)
@@ -301,6 +305,9 @@ class _Choice(msgspec.Struct, gc=False):
     logprobs: None = None
     reasoning_logprobs: None = None
     token_ids: None = None
+    messages: None = None
+    text: None = None
+    top_logprobs: None = None
     usage: None = None
     error: None = None
 
@@ -318,6 +325,38 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _read: Final = msgspec.json.Decoder(_Chunk).decode
+_USUAL: Final = frozenset(
+    {"created", "id", "model", "object", "obfuscation", "service_tier", "system_fingerprint"}
+)
+_MAX_NAMES: Final = 32
+"""The most further fields that the chunks of a stream have on this path."""
+
+
+@lru_cache(maxsize=64)
+def _strict_reader(stated: frozenset[str], empty: frozenset[str]) -> Callable[[bytes], Any]:
+    """Return a decoder that refuses chunks with fields that no chunk before has had.
+
+    Those *stated* before may have values; the *empty* ones were null, and must be.
+    """
+    names = (*((name, msgspec.Raw) for name in sorted(stated)), *((n, None) for n in sorted(empty)))
+
+    def strict(base: Any, **changed: Any) -> Any:
+        known = [(name, kind) for name, kind in names if name not in base.__struct_fields__]
+        fields = [(f"field{at}", kind, None) for at, (_, kind) in enumerate(known)]
+        rename = {f"field{at}": name for at, (name, _) in enumerate(known)}
+        return msgspec.defstruct(
+            base.__name__,
+            [*changed.items(), *fields],
+            bases=(base,),
+            rename=rename,
+            gc=False,
+            forbid_unknown_fields=True,
+        )
+
+    choices = GenericAlias(tuple, (strict(_Choice),))
+    return msgspec.json.Decoder(strict(_Chunk, choices=choices)).decode
+
+
 _OTHER_SHAPES: Final = (
     msgspec.MsgspecError,
     LookupError,
@@ -332,24 +371,37 @@ _OTHER_SHAPES: Final = (
 def fast_reader(state: ChatState) -> FastReader | None:
     """Return how to read the chunks that only continue the open segment or call."""
     field, call = state.fast_field, state.calls.current
-    if state.choice:
+    if state.choice or not field or (strict := _reader_of(state)) is None:
         return None
     if field == "tool_calls":
-        return None if call is None else _arguments_reader(call)
-    if not field:
-        return None
+        return None if call is None else _arguments_reader(call, strict)
     kind = TextDelta if field == "content" else ReasoningDelta
-    return FastReader(kind, state.segment, texts_reader(field))
+    return FastReader(kind, state.segment, texts_reader(field, strict))
 
 
-def texts_reader(field: str) -> Callable[[Iterable[Frame]], list[str]]:
-    """Return how to read the chunks whose deltas have only this *field*."""
+def _reader_of(state: ChatState) -> Callable[[bytes], Any] | None:
+    """Return the decoder of chunks that state nothing new; None for very many fields."""
+    names, stated = state.info.names, state.info.metadata.keys()
+    if not names:
+        return _read_usual
+    if len(names) > _MAX_NAMES:
+        return None
+    return _strict_reader(names.intersection(stated) | _USUAL, names.difference(stated, _USUAL))
+
+
+_read_usual: Final = _strict_reader(_USUAL, frozenset())
+
+
+def texts_reader(
+    field: str, strict: Callable[[bytes], Any] = _read_usual
+) -> Callable[[Iterable[Frame]], list[str]]:
+    """Return how to read the chunks whose deltas have only this *field*, with *strict*."""
 
     def read(frames: Iterable[Frame]) -> list[str]:
         texts: list[str] = []
         for name, data in frames:
             try:
-                delta = _read(data).choices[0].delta
+                delta = strict(data).choices[0].delta
                 text = delta[field]
             except _OTHER_SHAPES:
                 break
@@ -362,14 +414,14 @@ def texts_reader(field: str) -> Callable[[Iterable[Frame]], list[str]]:
     return read
 
 
-def _arguments_reader(call: ChatCall) -> FastReader:
+def _arguments_reader(call: ChatCall, strict: Callable[[bytes], Any]) -> FastReader:
     index, wire_id, name_ = call.index, call.wire_id, call.name
 
     def read(frames: Iterable[Frame]) -> list[str]:
         texts: list[str] = []
         for name, data in frames:
             try:
-                delta = _read(data).choices[0].delta
+                delta = strict(data).choices[0].delta
                 (fragment,) = delta["tool_calls"]
                 function = fragment["function"]
                 text = function["arguments"]

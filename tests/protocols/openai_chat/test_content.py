@@ -167,6 +167,25 @@ def test_citations_after_the_end_of_their_text_are_on_a_text_without_words(after
     assert texts == [TextPart("Hello"), TextPart("", citations=(late,))]
 
 
+@pytest.mark.parametrize("between", [{"reasoning_content": "Hm"}, {"tool_calls": [CALL]}])
+def test_positions_in_texts_before_are_left_out_of_citations_of_a_later_text(between: Any) -> None:
+    """They count in the whole content, and a citation's in its own text."""
+    chunks = [
+        chunk({"content": "Hello"}),
+        chunk(between),
+        chunk({"content": " World"}),
+        chunk({"annotations": [CITED]}),
+        chunk({}, "stop"),
+    ]
+
+    answer = response(streamed(chunks))
+
+    cited = Citation(url="https://a.example", title="A", cited_text="words")
+    texts = [part for part in answer.message.content if isinstance(part, TextPart)]
+    assert texts == [TextPart("Hello"), TextPart(" World", citations=(cited,))]
+    assert [one.code for one in answer.diagnostics] == ["citation-place-dropped"]
+
+
 def test_a_citation_may_stand_without_an_object_around_it() -> None:
     """As in the Responses API, whose form some proxies pass on."""
     flat = {"type": "url_citation", "url": "https://a.example", "title": "A", "end_index": 5}
