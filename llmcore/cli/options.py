@@ -206,7 +206,8 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
 def add_inspect(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore inspect`."""
     add = parser.add_argument
-    add("file", metavar="FILE", help="a cassette, an exported session, a stream, or printed events")
+    shown = "a cassette, an exported session, a stream, or printed events; - for stdin"
+    add("file", metavar="FILE", help=shown)
     add("--diff", metavar="FILE", help="show what differs in this other file")
     add(
         "--protocol",

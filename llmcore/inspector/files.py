@@ -4,7 +4,7 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from llmcore.catalog.cost import cost_of_usage
 from llmcore.inspector.exchange import (
@@ -52,12 +52,21 @@ def read_document(path: str | Path, protocol: str | None = None) -> Document:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # a zero byte in the path
         raise unreadable_file(path, error) from error
+    return _named_document(str(path), path.name, data, protocol)
+
+
+def read_stdin_document(stdin: BinaryIO, protocol: str | None = None) -> Document:
+    """Return the document of what *stdin* has; its errors are those of `read_document`."""
+    return _named_document("stdin", "stdin", stdin.read(MAX_BYTES + 1), protocol)
+
+
+def _named_document(source: str, name: str, data: bytes, protocol: str | None) -> Document:
     if len(data) > MAX_BYTES:
-        raise InvalidRequestError(f"{path} has more than {MAX_BYTES} bytes")
+        raise InvalidRequestError(f"{source} has more than {MAX_BYTES} bytes")
     try:
-        return document_of(path.name, data, protocol)
+        return document_of(name, data, protocol)
     except LLMError as error:
-        raise InvalidRequestError(f"{path}: {error.message}", cause=error) from error
+        raise InvalidRequestError(f"{source}: {error.message}", cause=error) from error
 
 
 def document_of(name: str, data: bytes, protocol: str | None = None) -> Document:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +333,27 @@ def test_two_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.strip() == str(out)
     assert '"differences": []' in out.read_text()
     assert main(["inspect", "no-such-file"]) == 5
+
+
+def test_a_dash_reads_the_document_from_stdin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def inspect(data: bytes, *words: str) -> int:
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(data)))
+        return main(["inspect", *words])
+
+    assert inspect(TOOLS.read_bytes(), "-", "-o", str(tmp_path / "page.html")) == 0
+    assert inspect(TOOLS.read_bytes(), str(TOOLS), "--diff", "-", "-o", "-") == 0
+    assert '"differences": []' in capsys.readouterr().out
+    assert inspect(TOOLS.read_bytes(), "-") == 0
+    assert capsys.readouterr().out.strip().endswith("stdin.html")
+    for data, words, status, told in (
+        (b"", ["-"], 5, "stdin: it is empty"),
+        (b"Hello", ["-"], 5, "stdin: it is not a cassette"),
+        (b"", ["-", "--diff", "-"], 2, "name one of them"),
+    ):
+        assert inspect(data, *words) == status
+        assert told in capsys.readouterr().err
 
 
 # -- hostile content, and secrets
