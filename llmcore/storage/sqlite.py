@@ -79,7 +79,7 @@ class SqliteFile:
         """Return what *work* returns for the connection, which is in autocommit mode.
 
         Raises sqlite3.Error, OSError or ForeignFileError; `is_busy` returns whether an error is
-        temporary.
+        temporary. The message of a file that cannot be used states what to do.
         """
         if not self.lock.acquire(timeout=self._patience_s):
             raise _locked()
@@ -87,6 +87,10 @@ class SqliteFile:
             if self._db is None:
                 self._db = _opened(self.path, self._layout, self._patience_s)
             return work(self._db)
+        except sqlite3.DatabaseError as error:
+            if self.path is not None:
+                _add_advice(error)
+            raise
         finally:
             if not self._stays_open:
                 self.close_held()
@@ -123,6 +127,22 @@ def is_busy(error: Exception) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+_ADVICE: Final = {
+    sqlite3.SQLITE_CANTOPEN: "name a file in a folder that can be written to",
+    sqlite3.SQLITE_CORRUPT: "restore the file from a copy, or name another one",
+    sqlite3.SQLITE_READONLY: "make the file and its folder writable, or name another one",
+}
+
+
+def _add_advice(error: sqlite3.DatabaseError) -> None:
+    """Add to the message of *error* what to do. Raises ForeignFileError for other files."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_NOTADB:
+        raise ForeignFileError("the file is not an SQLite database: name another file") from error
+    if code in _ADVICE:
+        error.args = (f"{error}: {_ADVICE[code]}",)
+
+
 def _locked() -> sqlite3.OperationalError:
     """Return the error of SQLite for a file that others hold."""
     error = sqlite3.OperationalError("database is locked")
@@ -136,7 +156,7 @@ def _locked() -> sqlite3.OperationalError:
 def _opened(path: Path | None, layout: Layout, patience_s: float) -> sqlite3.Connection:
     """Return a connection to the file, which is made if it does not exist."""
     if path is not None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(path.parent)
         _make_private(path)
     db = sqlite3.connect(
         path or _MEMORY, timeout=patience_s, isolation_level=None, check_same_thread=False
@@ -152,6 +172,14 @@ def _opened(path: Path | None, layout: Layout, patience_s: float) -> sqlite3.Con
         db.close()
         raise
     return db
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        message = f"{error.filename} is a file, not a folder: name a file in a folder"
+        raise NotADirectoryError(message) from error
 
 
 _making: Final = ForkSafeLock()

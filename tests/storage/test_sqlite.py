@@ -5,7 +5,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -102,6 +102,41 @@ def test_a_file_of_another_program_or_version_is_left_as_it_is(
         add(opened(path), "a")
 
     assert path.read_bytes() == before
+
+
+def _text(path: Path) -> None:
+    path.write_bytes(b"This is a text and not a database." * 100)
+
+
+def _damaged(path: Path) -> None:
+    add(opened(path), "a")
+    with raw(path) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+    data = path.read_bytes()
+    path.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "advice"),
+    [
+        (_text, ForeignFileError, "the file is not an SQLite database: name another file"),
+        (_damaged, sqlite3.DatabaseError, "restore the file from a copy, or name another one"),
+        (Path.mkdir, sqlite3.OperationalError, "name a file in a folder that can be written to"),
+    ],
+)
+def test_a_path_that_cannot_be_used_raises_an_error_that_states_what_to_do(
+    path: Path, make: Callable[[Path], None], error: type[Exception], advice: str
+) -> None:
+    path.parent.mkdir(exist_ok=True)
+    make(path)
+    with pytest.raises(error, match=advice):
+        add(opened(path), "a")
+
+
+def test_a_path_below_a_file_raises_an_error_that_names_that_file(path: Path) -> None:
+    path.parent.write_text("a file")
+    with pytest.raises(NotADirectoryError, match=f"{path.parent} is a file, not a folder"):
+        add(opened(path), "a")
 
 
 def test_a_failing_transaction_changes_nothing(path: Path) -> None:

@@ -80,7 +80,7 @@ class SqliteCache:
         check_limits(max_entries, max_bytes)
         self.path = named_path(path, "the path of the cache")
         if not self.path.parent.is_dir():
-            raise ConfigurationError(f"the folder of the cache {self.path} does not exist")
+            raise ConfigurationError(f"the folder of the cache {self.path} does not exist: make it")
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._clock = clock
