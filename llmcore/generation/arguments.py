@@ -10,7 +10,7 @@ from llmcore.generation.json_schema import problems
 from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.tool import Tool
 from llmcore.schema.content import ToolCallPart
-from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, InvalidToolCallError
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject, parse_arguments
 from llmcore.schema.native_json import object_or_empty, texts
@@ -73,13 +73,21 @@ def keywords_for(tool: Tool, call: ToolCallPart, arguments: JsonObject) -> dict[
 
 async def repaired(
     repair: RepairToolCall | None, call: ToolCallPart, error: InvalidToolCallError
-) -> ToolCallPart:
-    """Return the call that *repair* returns, with the same id; raise *error* if it returns None."""
+) -> object:
+    """Return what *repair* returns, which is not checked; raise *error* if that is None."""
     returned = repair(call, error) if repair is not None else None
     corrected = await returned if isawaitable(returned) else returned
     if corrected is None:
         raise error
-    return evolve(corrected, id=call.id)
+    return corrected
+
+
+def checked_repair(returned: object, call: ToolCallPart) -> ToolCallPart:
+    """Return the repaired call, with the id of *call*; InvalidRequestError for another type."""
+    if not isinstance(returned, ToolCallPart):
+        message = f"repair_tool_call must return a ToolCallPart or None, not {shown_kind(returned)}"
+        raise InvalidRequestError(f"{message}: change the call with evolve(call, arguments=...)")
+    return evolve(returned, id=call.id)
 
 
 def _invalid(call: ToolCallPart, problem: str) -> InvalidToolCallError:

@@ -12,7 +12,13 @@ from attrs import evolve, field
 from llmcore.client.loop_task import LoopTask
 from llmcore.generation.abort import AbortController, AbortSignal
 from llmcore.generation.approvals import Approvals, ToolChangedError, approval_token, check_approval
-from llmcore.generation.arguments import RepairToolCall, checked_arguments, keywords_for, repaired
+from llmcore.generation.arguments import (
+    RepairToolCall,
+    checked_arguments,
+    checked_repair,
+    keywords_for,
+    repaired,
+)
 from llmcore.generation.handler import Handler
 from llmcore.generation.plain_values import to_plain
 from llmcore.generation.run_spans import RunSpans
@@ -250,14 +256,14 @@ class _Run:
         except InvalidToolCallError as error:
             problem = error
         try:
-            corrected = await repaired(self.settings.repair, call, problem)
+            returned = await repaired(self.settings.repair, call, problem)
         except InvalidToolCallError:
             raise problem from None
         except Exception as error:
             if self.settings.errors == "raise":
                 raise _fatal(call.name, error) from error
             raise problem from error
-        return self._valid(corrected)
+        return self._valid(checked_repair(returned, call))
 
     def _valid(self, call: ToolCallPart) -> _ValidCall:
         tool = self.settings.find(call.name)

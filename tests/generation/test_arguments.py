@@ -7,7 +7,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.generation.arguments import checked_arguments, keywords_for, repaired
+from llmcore.generation.arguments import checked_arguments, checked_repair, keywords_for, repaired
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
@@ -170,8 +170,8 @@ async def test_repair_gets_one_chance() -> None:
         return plain(one, error)
 
     fixed = call({"city": "A"})
-    assert await repaired(plain, broken, reason) == fixed
-    assert await repaired(waiting, broken, reason) == fixed
+    for repair in (plain, waiting):
+        assert checked_repair(await repaired(repair, broken, reason), broken) == fixed
     for gives_up in (None, lambda *_: None):
         with pytest.raises(InvalidToolCallError, match="bad"):
             await repaired(gives_up, broken, reason)

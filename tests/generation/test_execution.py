@@ -15,7 +15,13 @@ from llmcore.generation.abort import AbortController, AbortSignal
 from llmcore.generation.execution import StepSettings, StepTools, unanswered
 from llmcore.generation.tool import Tool, ToolFailure, tool
 from llmcore.schema.content import ImagePart, TextPart, ToolCallPart, ToolResultPart
-from llmcore.schema.errors import AbortError, ConfigurationError, InvalidToolCallError, LLMError
+from llmcore.schema.errors import (
+    AbortError,
+    ConfigurationError,
+    InvalidRequestError,
+    InvalidToolCallError,
+    LLMError,
+)
 from llmcore.schema.events import ToolError, ToolResult
 from llmcore.schema.messages import Message
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
@@ -313,6 +319,21 @@ async def test_a_repair_that_fails_is_not_a_repair(errors: Any) -> None:
     else:
         assert isinstance(tools.error, LLMError)
         assert isinstance(tools.error.cause, KeyError)
+
+
+@pytest.mark.parametrize("errors", ["send", "raise"])
+@pytest.mark.parametrize("returned", [{"city": "Oslo"}, '{"city": "Oslo"}'])
+async def test_a_repair_that_returns_no_call_ends_the_run(errors: Any, returned: Any) -> None:
+    """The error states what to return, and is not hidden behind the invalid call."""
+
+    def repair(*_: object) -> Any:
+        return returned
+
+    settings = StepSettings(tools=(tool(echo),), repair=repair, errors=errors)
+    tools = await run(settings, call("echo", {}))
+
+    assert isinstance(tools.error, InvalidRequestError)
+    assert "repair_tool_call must return a ToolCallPart or None, not a" in str(tools.error)
 
 
 async def test_an_unusable_schema_ends_the_run() -> None:
