@@ -127,12 +127,14 @@ class Run:
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; empty after the end.
 
-        Errors are events, only cancellation raises, and anyio.BusyResourceError while another task
-        is reading: a run has one reader.
+        Errors are events, only cancellation raises, anyio.BusyResourceError while another task is
+        reading (a run has one reader), and AbortError if it was closed before anything was read.
         """
         if self._reading:
             raise anyio.BusyResourceError("reading")
         if self.ended:
+            if self._phase is Run._begin and self.error is None:
+                raise AbortError("the stream was closed before it was read: read it in its block")
             return ()
         self._reading = True
         try:
