@@ -281,4 +281,7 @@ def _checked(key: str | None, source: str, context: AuthContext) -> Result[str, 
     if key[0] == key[-1] and key[0] in "'\"":  # `docker run --env-file` keeps those of the file
         message = f"{source} is in quotes, which would be sent with it: remove them"
         return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
+    if key.lower().startswith("bearer "):
+        message = f"{source} begins with 'Bearer', which is not part of a key: remove it"
+        return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
     return Success(key)

@@ -1,5 +1,6 @@
 """Content parts: the pieces of a message, in order."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import (
     ClassVar,
@@ -134,8 +135,8 @@ def size_of(data: bytes | None) -> str:
 class _Media(metaclass=Hinted):
     """Base of media parts: exactly one of a URL (also `data:`), bytes, a local path, a file id.
 
-    A `url` that begins like a local path (`/`, `./`, `../`, `~`) is treated as one. The client
-    reads paths when the request is prepared. URLs are never downloaded.
+    A `url` that begins like a local path (`/`, `./`, `../`, `~`, `C:/`) is treated as one. The
+    client reads paths when the request is prepared. URLs are never downloaded.
     """
 
     _instead: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -197,13 +198,14 @@ class _Media(metaclass=Hinted):
         return cls(**given)
 
 
+_LOCAL: Final = re.compile(r"""/(?!/) | \.\.?[/\\] | ~ | \\\\ | [A-Za-z]:[/\\]""", re.VERBOSE)
 _SOURCES = ("url", "data", "path", "file_id")
 _FILE_HINT = "a file is ImagePart.of(...), AudioPart.of(...) or DocumentPart.of(...)"
 
 
 def is_local(url: str) -> bool:
     """Return whether *url* is a path on this machine, by its first characters."""
-    return url.startswith(("/", "./", "../", "~")) and not url.startswith("//")
+    return _LOCAL.match(url) is not None
 
 
 @with_call_hints(

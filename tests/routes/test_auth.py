@@ -125,6 +125,13 @@ def test_key_in_quotes_is_refused_before_it_is_sent(quote: str) -> None:
     )
 
 
+def test_key_with_the_word_of_the_header_is_refused_before_it_is_sent() -> None:
+    """As it is copied from a curl command."""
+    assert refused(Auth.env("MY_KEY"), MY_KEY="Bearer sk-1") == (
+        "MY_KEY begins with 'Bearer', which is not part of a key: remove it"
+    )
+
+
 @pytest.mark.parametrize("other", [Auth.none(), Auth.env("OTHER_KEY")])
 def test_key_that_cannot_be_sent_is_not_left_out(other: Auth) -> None:
     """The request would go out without it, or with another one."""
