@@ -14,7 +14,8 @@ again, with both assignments in place of the calls of the hooks.
 takes a third of the time of an import. Here all classes share those of `display`; values print
 without their defaults and hash with JSON in them.
 
-Fields, checks, converters and hooks are those of attrs, and so is the error of an assignment.
+Fields, checks, converters and hooks are those of attrs, and so is the class of the error of an
+assignment, whose message states what to write.
 """
 
 import inspect
@@ -55,18 +56,22 @@ else:
         }
         settings |= dict.fromkeys(_SHARED, False)
         if len(inspect.get_annotations(kind)) < _FEWEST and not any(map(attrs.has, kind.__bases__)):
-            return _with(shared, attrs.frozen(kind, **settings))
+            return _refusing(_with(shared, attrs.frozen(kind, **settings)))
         kind.__attrs_pre_init__ = _thaw
         kind.__attrs_post_init__ = _after(getattr(kind, "__attrs_post_init__", _freeze))
         made = _with(shared, attrs.define(kind, on_setattr=attrs.setters.NO_OP, **settings))
-        made.__setattr__ = made.__delattr__ = _refuse
-        _KINDS[made] = _Kind()
+        _KINDS[_refusing(made)] = _Kind()
         return made
 
 
 def _with(methods: Mapping[str, Callable[..., Any]], made: Any) -> Any:
     for name, method in methods.items():
         setattr(made, name, method)
+    return made
+
+
+def _refusing(made: Any) -> Any:
+    made.__setattr__ = made.__delattr__ = _refuse
     return made
 
 
@@ -164,5 +169,9 @@ def _compile_again(kind: Any, thawed_kind: type) -> None:
     made.__code__ = next(code for code in module.co_consts if isinstance(code, CodeType))
 
 
-def _refuse(_value: object, *_item: object) -> None:
-    raise FrozenInstanceError
+def _refuse(value: Any, name: str, *_new: object) -> None:
+    error = FrozenInstanceError()
+    changes = f"{name}=..." if name in attrs.fields_dict(type(value)) else "..."
+    message = f"{type(value).__name__} values are frozen: write evolve(value, {changes})"
+    AttributeError.__init__(error, message)  # attrs' own takes no message
+    raise error

@@ -91,7 +91,7 @@ def test_values_are_equal_hashed_copied_and_pickled_by_their_fields(
 
 @pytest.mark.parametrize("make", [*MAKES, lambda: _ByIdentity(1, 2, 3)])
 def test_a_field_cannot_be_assigned_or_deleted(make: Callable[[], Any]) -> None:
-    """The error is that of attrs."""
+    """The class of the error is that of attrs."""
     value = make()
 
     with pytest.raises(FrozenInstanceError):
@@ -99,6 +99,15 @@ def test_a_field_cannot_be_assigned_or_deleted(make: Callable[[], Any]) -> None:
     with pytest.raises(FrozenInstanceError):
         del value.a
     assert value.a == 1
+
+
+@pytest.mark.parametrize("make", [lambda: _Plain(a=1, c=(3,)), lambda: _Few(1)])
+def test_the_error_of_an_assignment_states_what_to_write(make: Callable[[], Any]) -> None:
+    for name, shown in (("a", "a=..."), ("other", "...")):
+        with pytest.raises(FrozenInstanceError) as raised:
+            setattr(make(), name, 2)
+        expected = f"{type(make()).__name__} values are frozen: write evolve(value, {shown})"
+        assert str(raised.value) == expected
 
 
 def test_converters_validators_and_hooks_run() -> None:
