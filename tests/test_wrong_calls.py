@@ -1,7 +1,9 @@
 """Calls as users of other libraries write them: each error states what to write instead."""
 
+import copy
 import inspect
 import logging
+import pickle
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -63,6 +65,11 @@ class _Tree:
     child: "Missing"  # type: ignore[name-defined]  # noqa: F821  (the mistake)
 
 
+def _closed(stream: Any) -> Any:
+    with stream:
+        return stream
+
+
 _FAKE = FakeModel("Hi")
 NAMES = {
     **{name: getattr(llmcore, name) for name in llmcore.__all__},
@@ -81,6 +88,10 @@ NAMES = {
     "RESULT": _generate("Hi"),
     "_generate": _generate,
     "_double": _double,
+    "_FAKE": _FAKE,
+    "copy": copy,
+    "pickle": pickle,
+    "closed": _closed,
     "_with_part": lambda part: {"role": "user", "content": [part]},
     "EVENTS": list(sync.stream(_FAKE.model, "Hi", client=_FAKE.client)),
     "NONE": llmcore.Client(environ={}),
@@ -149,6 +160,15 @@ WRONG = {
     "_generate('Hi', output_type=int)": "generate_object",
     "_generate('Hi', headers={})": "HttpOverlay",
     "TextPart('Hi', zzz=1)": "it takes text, citations",
+    # values that are not lists
+    "list(RESULT)": r"the text is `\.text`.*; its JSON is",
+    "list(llmcore.Success(1))": r"match it with `case Success\(value\)`",
+    "list(closed(sync.stream(_FAKE.model, 'Hi', client=_FAKE.client)))": "read it in its block",
+    "closed(sync.stream(_FAKE.model, 'Hi', client=_FAKE.client)).result()": "read it in its block",
+    # what is not copied
+    "copy.deepcopy(llmcore.Conversation())": r"messages=\[\*chat.messages",
+    "copy.deepcopy(sync.Conversation())": r"messages=\[\*chat.messages",
+    "pickle.dumps(sync.Conversation())": "or open its file again",
     # names of methods' arguments
     "Message.user(content='Hi')": r"give it without a name: Message.user\('...'\)",
     "Message.system(text='Hi')": r"Message.system\(\) got .* 'text': give it without a name",
@@ -439,7 +459,6 @@ WRONG = {
     "RESULT['choices']": "the text is `.text`",
     "RESULT['text']": "write `.text`",
     "RESULT[0]": "have attributes instead of keys",
-    "list(RESULT)": "have attributes instead of keys",
     "dict(RESULT)": r"its JSON is `to_json\(result\)`",
     "RESULT.usage['total_tokens']": "write `.total_tokens`",
     "RESULT.response['choices']": "the text is `.text`",
@@ -575,7 +594,8 @@ WRONG_NAMES = {
     "llmcore.parse": "Use `from llmcore import generate_object`",
     "llmcore.streamText": "Use `from llmcore import stream`",
     "OpenAI().embedding": r"write llmcore.embed\(provider.model\('ID'\), text\)",
-    "llmcore.stream_object(MODEL, 'Hi', schema=dict).output": r"write `await result.object\(\)`",
+    "llmcore.stream_object(MODEL, 'Hi', schema=dict).output": r"write `.object\(\)`",
+    "sync.stream_object(MODEL, 'Hi', schema=dict).text_stream": "it is of `.stream`",
     "llmcore.CostBudget(usd=1).spent": "write `.spent_usd`",
     "llmcore.CostBudget(usd=1).left": "write `.remaining_usd`",
     "FakeModel('Hi').calls": "write `.requests`",
@@ -622,6 +642,7 @@ async def test_a_block_of_the_wrong_kind_raises_an_error_that_states_the_right_o
     asynchronous: dict[str, Any] = {
         "llmcore.sync.Client": llmcore.Client(environ={}),
         "llmcore.sync.stream": llmcore.stream(MODEL, "Hi"),
+        "llmcore.sync.stream_object": llmcore.stream_object(MODEL, "Hi", schema=dict),
     }
     for blocking, value in asynchronous.items():
         assert not hasattr(value, "__enter__")
@@ -631,6 +652,14 @@ async def test_a_block_of_the_wrong_kind_raises_an_error_that_states_the_right_o
     for view in (NAMES["BLOCKING"], sync.stream(MODEL, "Hi")):
         with pytest.raises(_WRONG_BLOCK, match=_PYTHONS_HINT or "write `with`"):
             await _entered(view)
+
+
+@pytest.mark.anyio
+async def test_an_awaited_stream_raises_an_error_that_states_how_it_is_read() -> None:
+    stream: Any = llmcore.stream(MODEL, "Hi")
+    for view in (stream, stream.text_stream):
+        with pytest.raises(TypeError, match="is not awaited: read it with `async for`"):
+            await view
 
 
 _PYTHONS_HINT = "Did you mean to use '(async )?with'" if sys.version_info >= (3, 14) else ""

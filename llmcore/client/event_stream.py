@@ -269,13 +269,17 @@ class TextStream:
     def __init__(self, stream: AsyncIterable[LLMEvent]) -> None:
         self._stream = stream
 
-    if not TYPE_CHECKING:  # type checkers report this use by themselves
+    if not TYPE_CHECKING:  # type checkers report these uses by themselves
 
         def __iter__(self) -> NoReturn:
             """Raise TypeError: the texts are read with `async for`."""
             raise TypeError(
                 "a text_stream is read with `async for`; in blocking code use llmcore.sync.stream"
             )
+
+        def __await__(self) -> NoReturn:
+            """Raise TypeError: the texts are read with `async for`."""
+            raise TypeError("a text_stream is not awaited: read it with `async for`")
 
     def __aiter__(self) -> Self:
         return self

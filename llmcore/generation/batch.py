@@ -259,6 +259,9 @@ def requests_in(file: str | Path) -> Iterator[tuple[str, LLMRequest]]:
 def _request_in(line: bytes, where: str) -> tuple[str, LLMRequest]:
     try:
         data = json.loads(line)
+    except UnicodeDecodeError as error:
+        message = f"{where} is not UTF-8: save the file in that encoding"
+        raise InvalidRequestError(message, cause=error) from error
     except ValueError as error:
         raise InvalidRequestError(f"{where} is not JSON: {error}", cause=error) from error
     if not isinstance(data, dict) or not isinstance(data.get("id"), str):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Final, Self, Unpack
+from typing import Final, NoReturn, Self, Unpack
 
 import anyio.to_thread
 from attrs import evolve
@@ -123,6 +123,12 @@ class Conversation:
         """Close the store, if the conversation was opened by its path."""
         if self._owned is not None:
             await self._owned.aclose()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Conversation is not copied or pickled: begin another one with its messages, "
+            "generate(model, messages=[*chat.messages, ...]), or open its file again"
+        )
 
     def __repr__(self) -> str:
         return f"Conversation({self.run_id!r}, {len(self._entries)} entries)"

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, Self, TypeVar, Unpack, overload
+from typing import Any, Final, Generic, Self, TypeVar, Unpack, overload
 
 from attrs import evolve
 
@@ -240,10 +240,16 @@ class _ObservedStream(StreamResult):
         return event
 
 
-@with_names_of_others(
-    **dict.fromkeys(("output", "parsed", "value"), "write `await result.object()`"),
+with_object_stream_hints: Final = with_names_of_others(
+    **dict.fromkeys(("output", "parsed", "value"), "write `.object()`"),
     **dict.fromkeys(("text_stream", "text", "usage"), "it is of `.stream`, or of `.result()`"),
     **dict.fromkeys(("partial_stream", "partials"), "iterate over it, or `.typed_partials(type)`"),
+)
+
+
+@with_object_stream_hints
+@with_names_of_others(
+    __enter__="write `async with`, or use llmcore.sync.stream_object in blocking code"
 )
 class StreamObjectResult(Generic[_T_co]):
     """An object while it is streamed. Iterating yields partial objects as plain JSON.

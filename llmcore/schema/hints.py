@@ -129,9 +129,12 @@ def _not_subscriptable(cls: type[_T], instead: Mapping[str, str]) -> type[_T]:
         fault = f"{type(self).__name__} values have attributes instead of keys and items"
         own = isinstance(key, str) and not key.startswith("_") and key in dir(self)
         hint = f"write `.{key}`" if own else instead.get(str(key), "")
-        if key == 0 and "to_dict" in instead:  # `dict(value)`, by web frameworks and others
-            written = f"FastAPI writes it if the endpoint is annotated `-> {type(self).__name__}`"
-            hint = "; ".join(filter(None, (instead.get("to_dict"), written)))
+        if key == 0:  # `for ... in value`, or `dict(value)`, by web frameworks and others
+            parts = [instead.get("content"), instead.get("to_dict")]
+            if parts[1]:
+                name = type(self).__name__
+                parts.append(f"FastAPI writes it if the endpoint is annotated `-> {name}`")
+            hint = "; ".join(filter(None, parts))
         raise TypeError(f"{fault}: {hint}" if hint else fault)
 
     if not hasattr(cls, "__getitem__"):

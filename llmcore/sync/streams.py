@@ -148,6 +148,7 @@ class ByteStream(StreamView[bytes]):
         """Everything that was left out or changed of the request."""
 
 
+@objects.with_object_stream_hints
 class StreamObjectResult(StreamView[Any], Generic[_T_co]):
     """An object while it is streamed: `StreamObjectResult`, blocking.
 

@@ -142,6 +142,15 @@ async def test_line_that_is_no_request_is_an_error(tmp_path: Path, line: str, re
         await run_batch(file, model=fake.model, client=fake.client)
 
 
+async def test_line_in_another_encoding_is_an_error_that_states_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "requests.jsonl"
+    file.write_text('{"id": "a", "prompt": "café"}', encoding="latin-1")
+    fake = FakeModel("one")
+
+    with pytest.raises(InvalidRequestError, match=r"line 1 of .* is not UTF-8: save the"):
+        await run_batch(file, model=fake.model, client=fake.client)
+
+
 @pytest.mark.parametrize("requests", ["missing.jsonl", "broken.jsonl", 5])
 async def test_requests_that_cannot_be_read_leave_no_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, requests: Any
