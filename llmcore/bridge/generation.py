@@ -110,11 +110,12 @@ class Generation(Generic[Read]):
         return self.pooled(call, self.respond)
 
     async def pooled(
-        self, call: OperationRequest, respond: MakeResponse[Run]
+        self, call: OperationRequest, respond: MakeResponse[Run], *, in_background: bool = False
     ) -> Run | PooledRun[Run]:
         """Return what *respond* makes for the model of the request.
 
-        Where a name has several targets, it is made for one after another until one begins.
+        Where a name has several targets, it is made for one after another until one begins. Those
+        *in_background* wait for a limited upstream as long as it takes.
         """
         service, request = self._service, call.request
         routing = self._allowed(request, call.caller)
@@ -129,7 +130,8 @@ class Generation(Generic[Read]):
             chosen = await self._chosen(routing, target, info)
             return await respond(call, replace(chosen, limits=limits))
 
-        return await service.pooled(routing.model, pool, conversation, make)
+        name = routing.model
+        return await service.pooled(name, pool, conversation, make, is_patient=in_background)
 
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of the *chosen* model, to be run."""

@@ -297,9 +297,18 @@ class Service:
         return pool.first if choice is None else choice.target
 
     async def pooled(
-        self, name: str, pool: ModelPool, conversation: str, make: MakeRun[Run]
+        self,
+        name: str,
+        pool: ModelPool,
+        conversation: str,
+        make: MakeRun[Run],
+        *,
+        is_patient: bool = False,
     ) -> PooledRun[Run]:
-        """Return the response of the first target of *pool* that begins one."""
+        """Return the response of the first target of *pool* that begins one.
+
+        One that *is_patient* waits for limited targets as long as it takes.
+        """
         pools = [pool]
         for known in pools:  # those that are found are searched, too
             found = map(self.names.find, known.others)
@@ -312,6 +321,7 @@ class Service:
             policy=retry_policy(self.settings),
             deadline=total_deadline(self.settings),
             find=self.names.find,
+            is_patient=is_patient,
         )
         return await PooledRun.begin(plan, self.upstream_health, self.metrics, make)
 

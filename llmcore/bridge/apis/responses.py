@@ -194,7 +194,8 @@ class Responses(Generation[ReadResponsesRequest]):
     async def _in_background(self, call: OperationRequest) -> SentResponse | Outcome:
         """Start a response that continues without its client."""
         service, owner = self._service, call.caller.owner
-        service.background.check_room()  # before anything is reserved for it
+        # Before anything is reserved for it.
+        service.background.check_room((owner, self.front.routing(call.request).model))
         ending = _BackgroundEnding(owner)
 
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
@@ -211,7 +212,7 @@ class Responses(Generation[ReadResponsesRequest]):
                 encoding=JSON_LINES,
             )
 
-        run = await self.pooled(call, make)
+        run = await self.pooled(call, make, in_background=True)
         record = ending.queued(run.info.id)
         charge = await service.accounts.open(call.caller, run, call.body)
         begun = service.background.start(

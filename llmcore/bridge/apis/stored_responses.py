@@ -65,10 +65,16 @@ class StoredResponses:
         """Return a stored response of *owner*; None if there is none."""
         if not may_be_ours(response_id):
             return None
-        record = await self._service.from_store(self._service.store.get(response_id))
+        return await self._service.from_store(self._record(response_id, owner))
+
+    async def _record(self, response_id: str, owner: str) -> Record | None:
+        background = self._service.background
+        record = await self._service.store.get(response_id)
+        if record is None:
+            record = await background.unstored(response_id)
         if record is None or record.owner != owner:
             return None
-        return await self._service.from_store(self._service.background.current(record))
+        return await background.current(record)
 
     def replay(self, record: Record, after: int) -> SentResponse:
         """Return the events of a background response that follow the one with number *after*."""

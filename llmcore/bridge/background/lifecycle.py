@@ -39,6 +39,9 @@ _ENDED: Final = b"ended "
 _STATUSES: Final = {_QUEUED: "queued", _RUNNING: "in_progress"}
 _UNFINISHED: Final = frozenset(_STATUSES.values())
 _MAX_STATE_S: Final = 30 * 24 * 3600.0
+_UNFINISHED_MORE_S: Final = 24 * 3600.0
+"""How much longer the record of an unfinished response is kept. Stores delete for space what
+expires first, so later responses of its owner are deleted before it."""
 _LOST: Final = "The gateway that was making this response has stopped."
 
 
@@ -68,7 +71,8 @@ class Lifecycle:
         """Store *record*, whose response is queued."""
         await self._store.swap(_state(record.id), None, _QUEUED, _MAX_STATE_S)
         await self._store.keep(_life(record.id), b"0", LEASE_S)
-        await self._store.put(record)  # last: who finds the record finds its state
+        # Last: who finds the record finds its state.
+        await self._store.put(record, more_s=_UNFINISHED_MORE_S)
 
     async def run(self, response_id: str) -> bool:
         """Record that the response is being made; return False if it was cancelled."""

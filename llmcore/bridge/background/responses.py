@@ -1,14 +1,16 @@
 """The background responses that this process makes, within limits of their number."""
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import anyio
 from attrs import define, field
 
 from llmcore.bridge.background.event_log import EventLog
 from llmcore.bridge.background.lifecycle import BEAT_S, Lifecycle, cancelled, failed, is_finished
+from llmcore.bridge.background.places import FairPlaces
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.response_run import ResponseRun, outcome_of, request_id_of
@@ -25,6 +27,10 @@ _STORE_RETRIES: Final = 5
 _STORE_RETRY_S: Final = 2.0
 _BROKE: Final = "the gateway failed; its log has the reason"
 _STOPPED: Final = "The gateway was stopped before the response was complete."
+
+
+Group: TypeAlias = tuple[str, str]
+"""The owner and the model of responses, none of which may keep others waiting."""
 
 
 @define(eq=False)
@@ -46,6 +52,11 @@ class BackgroundResponse:
     reason: str = field(default=_BROKE, init=False)
     """Why it failed, if it does not come to its end."""
 
+    @property
+    def group(self) -> Group:
+        """The owner and the model."""
+        return self.record.owner, self.run.info.model
+
 
 class BackgroundResponses:
     """Makes responses while no client waits for them."""
@@ -53,22 +64,26 @@ class BackgroundResponses:
     def __init__(self, store: ResponseStore, metrics: Metrics, *, at_once: int) -> None:
         self.lifecycle = Lifecycle(store)
         self.store = store
-        self._at_once = at_once
-        self._places = anyio.CapacityLimiter(at_once)
+        self._places = FairPlaces(at_once)
         self._local: dict[str, BackgroundResponse] = {}
+        self._groups: Counter[Group] = Counter()
+        """How many responses of each group are under way or wait."""
         self._gauge = metrics.background_responses
         self._closing = False
         self._idle = anyio.Event()
 
-    def check_room(self) -> None:
-        """Raise FrontError, 503, if no further response can be taken.
+    def check_room(self, group: Group) -> None:
+        """Raise FrontError, 503, if no further response of *group* can be taken.
 
         As many may wait as run.
         """
         if self._closing:
             raise overloaded("the gateway is shutting down")
-        if len(self._local) >= 2 * self._at_once:
+        if len(self._local) >= 2 * self._places.most:
             raise overloaded(f"{len(self._local)} background responses are under way or wait")
+        if (count := self._groups[group]) >= 2 * self._places.most_of_one:
+            message = f"{count} background responses of this key and model are under way or wait"
+            raise overloaded(message)
 
     def local(self, response_id: str) -> BackgroundResponse | None:
         """Return a response that this process makes; None if it is not one."""
@@ -90,8 +105,9 @@ class BackgroundResponses:
         log_ = EventLog(self.store, record.id)
         response = BackgroundResponse(record, run, final, refused, done, log_)
         try:
-            self.check_room()
+            self.check_room(response.group)
             self._local[record.id] = response
+            self._groups[response.group] += 1
             self._gauge.set(len(self._local))
             await self.lifecycle.begin(record)
         except BaseException:
@@ -104,6 +120,17 @@ class BackgroundResponses:
     async def current(self, record: Record) -> Record:
         """Return *record*, which may be unfinished, as it is by now."""
         return await self.lifecycle.current(record, is_made_here=record.id in self._local)
+
+    async def unstored(self, response_id: str) -> Record | None:
+        """Return the record of a response that this process makes and its store has no room for.
+
+        None if the response was deleted.
+        """
+        response = self._local.get(response_id)
+        if response is None:
+            return None
+        record = await self.current(response.record)
+        return await self.store.get(response_id) if is_finished(record) else record
 
     async def cancel(self, record: Record) -> Record:
         """Cancel a response, whichever process makes it; return how it ended."""
@@ -139,7 +166,7 @@ class BackgroundResponses:
         try:
             async with SideTasks() as tasks:
                 tasks.start(lambda: self._give_signs_of_life(response, tasks.cancel_scope))
-                async with self._places:
+                async with self._places.place(response.group):
                     if await self._in_store(lambda: self.lifecycle.run(response.record.id)):
                         tasks.start(lambda: self._flush(response))
                         await self._run(response)
@@ -202,7 +229,9 @@ class BackgroundResponses:
             self._drop(response)
 
     def _drop(self, response: BackgroundResponse) -> None:
-        self._local.pop(response.record.id, None)
+        if self._local.pop(response.record.id, None) is not None:
+            self._groups[response.group] -= 1
+            self._groups += Counter()  # without those that are 0
         response.done()
         self._gauge.set(len(self._local))
         response.log.wake()

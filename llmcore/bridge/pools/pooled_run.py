@@ -64,6 +64,9 @@ class PoolPlan:
     """The other targets that may be asked."""
     find: Callable[[str], ModelPool | None] = field(default=lambda _name: None)
     """Returns the pool of a model's name."""
+    is_patient: bool = False
+    """Whether no client waits: a place at a target is then taken once the response is run, and
+    waited for however long it takes."""
 
 
 @define
@@ -191,13 +194,17 @@ class PooledRun(Generic[_Run_co]):
     async def begin(
         cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun[_Run_co]
     ) -> Self:
-        """Make the response of the first target, which reads the request; FrontError if invalid."""
+        """Make the response of the first target, which reads the request; FrontError if invalid.
+
+        It has a place at its target, unless it waits for one when it is run.
+        """
         search = _Search(plan, health, plan.pool)
         while True:
             choice = search.choice()
             target = plan.pool.first if choice is None else choice.target
             run = await make(target, search.limits)
-            attempt = _Attempt(target, run, max(health.wait_s(target), 0.0))
+            least_s = _AGAIN_S if plan.is_patient else 0.0
+            attempt = _Attempt(target, run, max(health.wait_s(target), least_s))
             if await attempt.enter(health):
                 return cls(search, metrics, make, attempt)
             await run.aclose()
@@ -378,9 +385,12 @@ class PooledRun(Generic[_Run_co]):
     async def _wait(self) -> None:
         """Wait until a target is free; FrontError, 503, if that takes too long."""
         search = self._search
-        until = anyio.current_time() + search.longest_wait_s
+        longest_s = search.longest_wait_s
+        until = anyio.current_time() + longest_s
+        if search.plan.is_patient:
+            until = search.plan.deadline
         while wait_s := self._attempt.wait_s:
-            if anyio.current_time() + wait_s > until:
+            if wait_s > longest_s or anyio.current_time() + wait_s > until:
                 count, name = len(search.pool.targets), search.plan.name
                 message = f"all {count} upstreams of {name!r} are busy or cooling down"
                 raise evolve(overloaded(message), retry_after=wait_s)

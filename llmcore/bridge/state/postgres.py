@@ -87,11 +87,11 @@ class PostgresResponseStore(ResponseStore):
         self._transact(check)
 
     def _put(
-        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], most_s: float
+        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], ttl_s: float
     ) -> None:
         rows_of(db, _OLD_RESPONSES, (FORGOTTEN_PER_WRITE,))
         rows_of(db, _DELETE, (record.id,))
-        rows_of(db, _PUT, (record.id, data, min(self._ttl_s, most_s)))
+        rows_of(db, _PUT, (record.id, data, ttl_s))
         for name in sorted(items):
             rows_of(db, _PUT_ITEM, (name, items[name], record.id))
 

@@ -118,9 +118,9 @@ class RedisResponseStore(ResponseStore):
         self._connections.check()
 
     def _put(
-        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], most_s: float
+        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], ttl_s: float
     ) -> None:
-        ttl_ms = _ms(min(self._ttl_s, most_s))
+        ttl_ms = _ms(ttl_s)
         with db.pipeline(transaction=True) as transaction:
             transaction.set(_response(record.id), data, px=ttl_ms)
             for name, item in items.items():

@@ -150,14 +150,13 @@ class SqliteResponseStore(ResponseStore):
         record: Record,
         data: bytes,
         items: Mapping[str, bytes],
-        most_s: float,
+        ttl_s: float,
     ) -> None:
         size = len(data) + sum(map(len, items.values()))
         now = self._clock()
         db.execute("begin immediate")
         _remove(db, record.id)
-        expires = now + min(self._ttl_s, most_s)
-        db.execute(_PUT, (record.id, data, expires, size, record.owner))
+        db.execute(_PUT, (record.id, data, now + ttl_s, size, record.owner))
         rows = [(name, record.id, item) for name, item in items.items()]
         db.executemany("insert or replace into items values (?, ?, ?)", rows)
         _make_room(db, self._bounds, record.id, now)

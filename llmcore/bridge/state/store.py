@@ -71,6 +71,8 @@ class ResponseStore(ABC):
     Each of them is given the database: a connection, a cursor or a client.
     """
 
+    _ttl_s: float
+    """How long records are kept."""
     _threads: anyio.CapacityLimiter | None = None
     """Made by the event loop that uses the store, which need not be the one that made it."""
 
@@ -78,16 +80,18 @@ class ResponseStore(ABC):
         """Raise StateUnavailableError if a record could not be written now."""
         await self._in_thread(self._check)
 
-    async def put(self, record: Record, *, most_s: float = math.inf) -> None:
+    async def put(self, record: Record, *, most_s: float = math.inf, more_s: float = 0.0) -> None:
         """Write *record* and its items: all of them or nothing.
 
-        They are kept for the time to live of the store, and for *most_s* seconds at most.
+        They are kept for the time to live of the store, but for *most_s* seconds at most, and then
+        for *more_s*.
         """
-        await self._in_thread(partial(self._put_packed, record, most_s))
+        ttl_s = min(self._ttl_s, most_s) + more_s
+        await self._in_thread(partial(self._put_packed, record, ttl_s))
 
-    def _put_packed(self, record: Record, most_s: float) -> None:
+    def _put_packed(self, record: Record, ttl_s: float) -> None:
         data, items = packed(record), packed_items(record)  # before others wait: it takes a while
-        self._transact(lambda db: self._put(db, record, data, items, most_s))
+        self._transact(lambda db: self._put(db, record, data, items, ttl_s))
 
     async def get(self, response_id: str) -> Record | None:
         """Return the record; None if it does not exist or has expired."""
@@ -156,9 +160,9 @@ class ResponseStore(ABC):
 
     @abstractmethod
     def _put(
-        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], most_s: float
+        self, db: Any, record: Record, data: bytes, items: Mapping[str, bytes], ttl_s: float
     ) -> None:
-        """Write the *data* of *record*, and its *items*, for *most_s* seconds at most."""
+        """Write the *data* of *record*, and its *items*, for *ttl_s* seconds."""
 
     @abstractmethod
     def _get(self, db: Any, response_id: str) -> bytes | None: ...
