@@ -28,6 +28,7 @@ import msgspec
 from attrs import define
 
 from llmcore.client.loop_task import current_time, new_scope
+from llmcore.client.loop_timer import loop_timer
 from llmcore.client.transport import Chunks, Exchange, Transport
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import REQUEST_ID_HEADERS, error_from_response
@@ -223,25 +224,26 @@ class Call:
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Return the result of *step*; None if a time limit expires or the call is closed."""
+        timer = loop_timer()
         if not self._begun:
-            self._begin()
+            self._begin(timer.time())
         # Reads that never wait are never cancelled.
-        elif self._end < math.inf and current_time() >= self._end:
+        elif self._end < math.inf and timer.time() >= self._end:
             return None
-        self._scope = new_scope(min(self._end, self._next_event))
+        scope = self._scope = timer.new_scope(min(self._end, self._next_event))
         try:
-            with self._scope:
+            with scope:
                 return await step()
         finally:
             self._scope = None
+            timer.forget(scope)
         return None
 
-    def _begin(self) -> None:
+    def _begin(self, started: float) -> None:
         """Set the limits of the whole call and of its first event, which begin now."""
         self._begun = True
-        started, limits = current_time(), self._timeouts
-        first = limits.first_event
-        self._end = started + limits.shortest("total", "step")[1]
+        first = self._timeouts.first_event
+        self._end = started + self._timeouts.shortest("total", "step")[1]
         self._next_event = math.inf if first is None else started + first
 
     async def _advance(self) -> Sequence[LLMEvent]:

@@ -28,7 +28,7 @@ class LoopTask:
         self._run = run
         self._scope = new_scope()
         self._over = anyio.Event()
-        loop = _running_on_asyncio()
+        loop = running_on_asyncio()
         if loop is None:
             import trio
 
@@ -203,7 +203,7 @@ class TaskAfter:
 
     async def __aenter__(self) -> None:
         self._block.__enter__()
-        loop = _running_on_asyncio()
+        loop = running_on_asyncio()
         if loop is None:
             self._task = LoopTask(self._run_after_sleep)
         else:
@@ -244,7 +244,7 @@ class TaskAfter:
             self._block.cancel()
 
 
-def _running_on_asyncio() -> Any:
+def running_on_asyncio() -> Any:
     """Return asyncio's running event loop; None on trio, also where that is a guest of asyncio.
 
     It takes a quarter of the time of `sniffio.current_async_library`.
@@ -258,7 +258,7 @@ def _running_on_asyncio() -> Any:
 
 def running_loop() -> Any:
     """Return the running event loop, or trio's token for it."""
-    if (loop := _running_on_asyncio()) is not None:
+    if (loop := running_on_asyncio()) is not None:
         return loop
     import trio
 
@@ -267,7 +267,7 @@ def running_loop() -> Any:
 
 def current_time() -> float:
     """Return `anyio.current_time()`, on asyncio in a third of the time."""
-    loop = _running_on_asyncio()
+    loop = running_on_asyncio()
     return anyio.current_time() if loop is None else loop.time()
 
 
@@ -287,10 +287,10 @@ def new_scope(deadline: float = math.inf, *, shield: bool = False) -> anyio.Canc
 
     AnyIO looks its backend up for each scope, and runs the constructor of the scope twice.
     """
-    return _scope_class(_running_on_asyncio() is not None)(deadline=deadline, shield=shield)
+    return scope_class(running_on_asyncio() is not None)(deadline=deadline, shield=shield)
 
 
 @cache
-def _scope_class(_on_asyncio: bool) -> type[anyio.CancelScope]:
+def scope_class(_on_asyncio: bool) -> type[anyio.CancelScope]:
     """Return the class of the scopes of the running event loop."""
     return type(anyio.CancelScope())

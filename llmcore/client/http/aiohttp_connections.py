@@ -7,21 +7,21 @@ authentication, retries and traces, none of which the engine uses.
 
 import asyncio
 import functools
+import re
 import select
 import socket
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
-from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
 from yarl import URL
 
 from llmcore.client.http import engine
+from llmcore.client.http.wire import headers_before_length, states_length
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import NetworkError
 
@@ -36,6 +36,9 @@ _MAX_CHUNKS: Final = 4096
 """Chunks of a body that wait to be read, beside the limit of their bytes."""
 _HEAD_END: Final = b"\r\n\r\n"
 _LAST_CHUNK: Final = b"0\r\n\r\n"
+_KEPT_HEADS: Final = 64
+"""So many heads of requests are kept for later ones with the same headers."""
+_NOT_IN_LINES: Final = re.compile(r"[\r\n\0]")
 _PROBE: Final = b"HTTP/1.1 299 probe\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -255,14 +258,14 @@ class ConnectionPool:
 
     def __init__(self, connector: aiohttp.BaseConnector) -> None:
         self._connector = connector
-        self._servers: dict[tuple[URL, object], aiohttp.ClientRequest] = {}
-        """The request by which the connector connects, for each origin and TLS context."""
+        self._servers: dict[tuple[URL, object], _Server] = {}
+        """By origin and TLS context."""
+        self._head_before_length = functools.lru_cache(_KEPT_HEADS)(_head_before_length)
 
     async def send(
         self,
         request: HttpRequest,
         url: URL,
-        headers: Mapping[str, str],
         connect: aiohttp.ClientTimeout,
         tls: "ssl.SSLContext | bool",
     ) -> "PooledResponse":
@@ -274,22 +277,49 @@ class ConnectionPool:
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError(str(error)) from error
         try:
-            message, content = await _exchanged(connection, request, url, headers)
+            message, content = await _exchanged(connection, request, self._head(request, url))
         except BaseException:
             connection.close()
             raise
         return PooledResponse(connection, message, content)
 
-    def _server(self, url: URL, tls: "ssl.SSLContext | bool") -> aiohttp.ClientRequest:
+    def _server(self, url: URL, tls: "ssl.SSLContext | bool") -> "_Server":
         key = (url.origin(), tls)
         if key not in self._servers:
             loop = asyncio.get_running_loop()
-            self._servers[key] = aiohttp.ClientRequest("GET", key[0], loop=loop, ssl=tls)
+            self._servers[key] = _Server("GET", key[0], loop=loop, ssl=tls)
         return self._servers[key]
+
+    def _head(self, request: HttpRequest, url: URL) -> bytes:
+        """Return the head of *request*, of which often only the length of the body is new."""
+        headers = tuple(request.headers.items())
+        head = self._head_before_length(request.method, url.raw_path_qs, request.url, headers)
+        length = b"content-length: %d\r\n" % len(request.body) if states_length(request) else b""
+        return b"%b%b\r\n" % (head, length)
+
+
+class _Server(aiohttp.ClientRequest):
+    """A request by which the connector connects to a server."""
+
+    @functools.cached_property
+    def connection_key(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The key of its connections, which aiohttp would make for each request."""
+        return super().connection_key
+
+
+def _head_before_length(
+    method: str, target: str, url: str, headers: tuple[tuple[str, str], ...]
+) -> bytes:
+    """Return the lines of a request's head up to `content-length`, which comes last."""
+    sent = headers_before_length(url, dict(headers))
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
+    if any(map(_NOT_IN_LINES.search, lines)):
+        raise ValueError("a header has a line end or a null byte")
+    return "".join(f"{line}\r\n" for line in lines).encode()
 
 
 async def _exchanged(
-    connection: Connection, request: HttpRequest, url: URL, headers: Mapping[str, str]
+    connection: Connection, request: HttpRequest, head: bytes
 ) -> "tuple[RawResponseMessage, StreamReader]":
     protocol: Any = connection.protocol
     protocol.set_response_params(
@@ -299,11 +329,13 @@ async def _exchanged(
         max_line_size=MAX_FIELD_BYTES,
         max_field_size=MAX_FIELD_BYTES,
     )
-    writer = StreamWriter(protocol, asyncio.get_running_loop())
-    await writer.write_headers(f"{request.method} {url.raw_path_qs} HTTP/1.1", headers)  # type: ignore[arg-type]
+    transport = protocol.transport
+    if transport is None or transport.is_closing():
+        raise aiohttp.ClientConnectionResetError("the connection is being closed")
     if request.body:
-        await writer.write(request.body, drain=False)
-    writer.set_eof()
+        transport.writelines((head, request.body))
+    else:  # Python 3.12 sends an empty piece again and again
+        transport.write(head)
     while True:
         message, content = await protocol.read()
         if message.code == 101:

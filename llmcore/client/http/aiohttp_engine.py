@@ -73,12 +73,12 @@ class AiohttpEngine:
         return AiohttpResponse(native, request.url)
 
     async def _native(self, request: HttpRequest, timeouts: Timeouts, proxy: str | None) -> _Native:
-        headers = wire_headers(request)
         url, body, connect = _native_url(request.url), request.body, _limits(timeouts)
         tls = self._tls() if self._tls is not None and request.url.startswith("https:") else True
         is_large = len(body) > _LARGE_BODY_BYTES
         if self._own is not None and proxy is None and not is_large:
-            return await self._own.send(request, url, headers, connect, tls)
+            return await self._own.send(request, url, connect, tls)
+        headers = wire_headers(request)
         settings: dict[str, Any] = dict(self._settings)
         if proxy is not None:
             settings |= _through(proxy, request.url, headers)

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -20,13 +20,24 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 def wire_headers(request: HttpRequest) -> dict[str, str]:
     """Return the headers of *request* with those that HTTP requires."""
-    headers = dict(request.headers)
-    if "host" not in headers:
-        headers = {"host": _authority(request.url), **headers}
-    headers.setdefault("accept-encoding", _COMPRESSED)
-    if request.body or request.method == "POST":
+    headers = headers_before_length(request.url, request.headers)
+    if states_length(request):
         headers["content-length"] = str(len(request.body))
     return headers
+
+
+def headers_before_length(url: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """Return *headers* of a request to *url* with what HTTP requires, besides `content-length`."""
+    sent = dict(headers)
+    if "host" not in sent:
+        sent = {"host": _authority(url), **sent}
+    sent.setdefault("accept-encoding", _COMPRESSED)
+    return sent
+
+
+def states_length(request: HttpRequest) -> bool:
+    """Return whether *request* has the header `content-length`."""
+    return bool(request.body) or request.method == "POST"
 
 
 def wire_url(url: str) -> str:

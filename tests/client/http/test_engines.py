@@ -140,6 +140,47 @@ async def test_the_host_can_be_another(server: Loopback) -> None:
     assert server.received[0].headers["host"] == "inner.example"
 
 
+async def test_requests_with_the_same_headers_have_their_own_bodies(server: Loopback) -> None:
+    """A head that is kept states the length of each body, and the headers of this moment."""
+    server.handler = lambda _: Answer([chat_whole()])
+    headers = {"x-run": "1"}
+    bodies = [b"{}", b'{"a":1}', b"", b"{}"]
+    transport = HttpTransport()
+    for number, body in enumerate(bodies):
+        headers["x-run"] = str(number // 2)
+        sent = HttpRequest(method="POST", url=f"{server.url}/v1", headers=headers, body=body)
+        sent.headers["x-late"] = str(number)  # type: ignore[index]  # by a wrapper of transports
+        exchange = await transport.send(sent, Timeouts())
+        assert [chunk async for chunk in exchange.chunks()]
+    await transport.aclose()
+
+    got = [(r.body, r.headers["x-run"], r.headers["x-late"]) for r in server.received]
+    assert got == [(body, str(n // 2), str(n)) for n, body in enumerate(bodies)]
+
+
+async def test_a_request_without_a_body_has_no_length(server: Loopback) -> None:
+    """Unless it is a POST, which some servers refuse without one."""
+    transport = HttpTransport()
+    for method in ("GET", "POST"):
+        sent = HttpRequest(method=method, url=f"{server.url}/v1")
+        exchange = await transport.send(sent, Timeouts())
+        await exchange.aclose()
+    await transport.aclose()
+
+    assert [r.headers.get("content-length") for r in server.received] == [None, "0"]
+
+
+async def test_a_header_with_a_line_end_is_not_written(server: Loopback) -> None:
+    """Also where no route has checked it."""
+    transport = HttpTransport()
+    sent = HttpRequest(method="GET", url=server.url, headers={"x-a": "b\r\nx-c: d"})
+    with pytest.raises((NetworkError, InvalidRequestError, ValueError)):
+        await transport.send(sent, Timeouts())
+    await transport.aclose()
+
+    assert server.received == []
+
+
 # -- compression
 
 
