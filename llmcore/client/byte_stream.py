@@ -5,7 +5,7 @@ from typing import Self
 
 import anyio
 
-from llmcore.client.call import redact_error
+from llmcore.client.error_responses import redact_error
 from llmcore.client.loop_task import current_time, new_scope
 from llmcore.client.transport import Exchange
 from llmcore.routes.transport_spec import Timeouts

@@ -21,57 +21,36 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
-from urllib.parse import urlsplit
 
 import anyio
 import msgspec
 from attrs import define
 
+from llmcore.client.error_responses import REDIRECTED, close_response, explained_error, redact_error
 from llmcore.client.loop_task import current_time, new_scope
 from llmcore.client.loop_timer import loop_timer
 from llmcore.client.transport import Chunks, Exchange, Transport
 from llmcore.folds.response import Accumulator
-from llmcore.protocols.failures.errors import REQUEST_ID_HEADERS, error_from_response
+from llmcore.protocols.failures.errors import REQUEST_ID_HEADERS
 from llmcore.protocols.failures.limits import rate_limit_from
-from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.framing import is_streamed
-from llmcore.routes.http_request import HttpRequest, body_secrets, redact
+from llmcore.routes.http_request import HttpRequest, body_secrets
 from llmcore.routes.response_facts import ResponseContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.transport_spec import Timeouts
-from llmcore.schema import json
 from llmcore.schema.changed import copying
-from llmcore.schema.errors import (
-    InvalidRequestError,
-    LLMError,
-    NetworkError,
-    NotFoundError,
-    RequestTimeoutError,
-    StreamError,
-)
+from llmcore.schema.errors import InvalidRequestError, LLMError, RequestTimeoutError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.result import Result
 from llmcore.tracebacks import remove_own_frames
-
-MAX_ERROR_BYTES = 1024 * 1024
-"""The most bytes that are read of an error body."""
-_ERROR_BODY_SECONDS = 5.0
-"""How long the body of an error is waited for, which servers send with its head."""
 
 _LINGERING_SECONDS = 0.05
 _LINGERING_BYTES = 64 * 1024
 """The most bytes that are read after a complete response."""
 
 _UNAUTHORIZED = 401
-_REDIRECTED = 300
-"""The lowest status that is an error."""
-_FAILED = 400
-"""The lowest status above those of redirects."""
-_WRONG_METHOD = 405
-_WITHOUT_VERSION = frozenset({"/chat/completions", "/responses", "/embeddings"})
-"""The paths of OpenAI's API where nothing stands before them."""
 _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 """Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
 _REQUEST_IDS = (*REQUEST_ID_HEADERS, "cf-ray")
@@ -120,10 +99,14 @@ class _Response:
         if chunk is None:
             self.chunks = None
             return None
+        self.count(chunk)
+        return chunk
+
+    def count(self, chunk: bytes) -> None:
+        """Raise StreamError once the response is too large with *chunk*."""
         self.received += len(chunk)
         if self.received > self.limit:
             raise StreamError(f"the response is larger than {self.limit} bytes", retryable=False)
-        return chunk
 
     def decoded(self, chunk: bytes | None) -> Sequence[LLMEvent]:
         """Return the events that *chunk* completes, or those of the end."""
@@ -256,13 +239,13 @@ class Call:
         if exchange.status == _UNAUTHORIZED and outgoing.renew_credentials():
             await exchange.aclose()
             outgoing, exchange = await self._exchanged()
-        if exchange.status >= _REDIRECTED:
-            error = await _error_of(exchange, outgoing)
+        if exchange.status >= REDIRECTED:
+            error = await explained_error(exchange, outgoing.prepared, outgoing.route)
             if not outgoing.retry_without_field(error):
                 raise error
             outgoing, exchange = await self._exchanged()
-            if exchange.status >= _REDIRECTED:
-                raise await _error_of(exchange, outgoing)
+            if exchange.status >= REDIRECTED:
+                raise await explained_error(exchange, outgoing.prepared, outgoing.route)
         prepared, route = outgoing.prepared, outgoing.route
         streamed = is_streamed(route.framing, exchange.headers, requested=prepared.streaming)
         if streamed:
@@ -375,10 +358,13 @@ class Call:
 
 
 async def _read_whole(response: _Response) -> Sequence[LLMEvent]:
-    chunks = []
-    while (chunk := await response.next_chunk()) is not None:
-        chunks.append(chunk)
-    return response.decoder.whole(b"".join(chunks))
+    pieces = []
+    if response.chunks is not None:
+        async for piece in response.chunks:
+            response.count(piece)
+            pieces.append(piece)
+        response.chunks = None
+    return response.decoder.whole(b"".join(pieces))
 
 
 async def _reaches_end(chunks: Chunks) -> bool:
@@ -398,90 +384,6 @@ async def _reaches_end(chunks: Chunks) -> bool:
                     return True
                 left -= len(chunk)
     return False
-
-
-async def response_error(exchange: Exchange, provider: str) -> LLMError:
-    """Return the error of an error response, after reading its body and closing it.
-
-    The status and headers suffice where the body breaks off or stalls.
-    """
-    body = bytearray()
-    chunks = exchange.chunks()
-    try:
-        with contextlib.suppress(NetworkError), anyio.move_on_after(_ERROR_BODY_SECONDS):
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > MAX_ERROR_BYTES:
-                    break
-    finally:
-        await close_response(exchange, chunks)
-    return error_from_response(
-        provider=provider,
-        status=exchange.status,
-        headers=exchange.headers,
-        body=bytes(body[:MAX_ERROR_BYTES]),
-    )
-
-
-async def _error_of(exchange: Exchange, outgoing: RoutedRequest) -> LLMError:
-    error = await response_error(exchange, outgoing.route.provider)
-    error.hint = _hint(error, outgoing, exchange.headers.get("location")) or None
-    return error
-
-
-def _hint(error: LLMError, outgoing: RoutedRequest, location: str | None) -> str:
-    """Return what may help: a redirect, a wrong URL and a wrong model are likely mistakes."""
-    sent, status = outgoing.prepared, error.status_code
-    if location and status is not None and _REDIRECTED <= status < _FAILED:
-        return f": it redirects to {location.partition('?')[0]!r}, where base_url should point"
-    if not isinstance(error, NotFoundError) and status != _WRONG_METHOD:
-        return ""
-    asked = f" [request: {sent.method} {sent.url}, model {sent.request.model_id!r}]"
-    return asked + _likely(outgoing.route, sent.url, sent.request.model_id, error)
-
-
-def _likely(route: Route, url: str, model_id: str, error: LLMError) -> str:
-    """Return what was likely meant where *url* or *model_id* was not found, by *error*."""
-    from llmcore.catalog.lookup import likely_model  # loads the catalog's modules
-
-    if found := likely_model(model_id, route.provider):
-        return f": did you mean {found!r}?"
-    if urlsplit(url).path in _WITHOUT_VERSION:
-        return "; most servers have their API below /v1: end base_url with it"
-    has_api = "://api.openai.com/" in url or error.error_code == "model_not_found"
-    if has_api or route.protocol.usual_api is None:
-        return ""
-    usual = protocol_by_id(route.protocol.usual_api)
-    return f"; for a server of {usual.api} {usual.advice}"
-
-
-async def close_response(exchange: Exchange, chunks: Chunks) -> None:
-    """Free the connection of a response, also where the task was cancelled."""
-    with anyio.CancelScope(shield=True):
-        await chunks.aclose()
-        await exchange.aclose()  # a generator that never started closes nothing
-
-
-def redact_error(error: LLMError, secrets: tuple[str, ...]) -> None:
-    """Remove the request's *secrets* from *error*: some servers quote them."""
-    error.message = redact(error.message, secrets)
-    error.args = (error.message,)
-    for name in ("error_code", "request_id", "hint"):
-        quoted = getattr(error, name)
-        setattr(error, name, quoted if quoted is None else redact(quoted, secrets))
-    text = json.canonical(error.raw) if error.raw is not None else ""
-    if any(secret in text for secret in secrets):
-        error.raw = _redacted(error.raw, secrets)
-
-
-def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:
-    if isinstance(value, str):
-        return redact(value, secrets)
-    if isinstance(value, dict):
-        return {redact(key, secrets): _redacted(item, secrets) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_redacted(item, secrets) for item in value]
-    return value
 
 
 def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:

@@ -44,37 +44,26 @@ class Transports:
         self, route: Route, prepared: PreparedRequest
     ) -> tuple[Transport, PreparedRequest]:
         """Return the transport for *prepared*, and the request adapted to it."""
-        transport, prepared = await self._selected(route, prepared)
-        return logged(transport), prepared
-
-    async def _selected(
-        self, route: Route, prepared: PreparedRequest
-    ) -> tuple[Transport, PreparedRequest]:
         spec = route.transport
         if isinstance(spec, WebSocket) and isinstance(self._given, OpensSockets | None):
-            return self._over_sockets(spec), streamed(prepared)
-        transport, http = await self._over_http(spec, prepared.http)
+            return logged(self._over_sockets(spec)), streamed(prepared)
+        transport, http = await self.over_http(spec, prepared.http)
         return transport, prepared if http is prepared.http else evolve(prepared, http=http)
 
-    async def for_unary(
+    async def over_http(
         self, spec: TransportSpec, http: HttpRequest
     ) -> tuple[Transport, HttpRequest]:
-        """Return the transport for a request whose response is one document, and the request."""
-        transport, http = await self._over_http(spec, http)
-        return logged(transport), http
-
-    async def _over_http(
-        self, spec: TransportSpec, http: HttpRequest
-    ) -> tuple[Transport, HttpRequest]:
+        """Return the transport for *http*, whose response is not one of a socket, and *http*."""
+        transport: Transport = self._http
         if self._given is not None:
-            return self._given, http
-        if isinstance(spec, Embedded):
+            transport = self._given
+        elif isinstance(spec, Embedded):
             transport, base_url, key = await self._local_servers().running(spec)
-            return transport, addressed(http, base_url, key)
-        if isinstance(spec, Http) and spec.http2 and self._client is None:
+            http = addressed(http, base_url, key)
+        elif isinstance(spec, Http) and spec.http2 and self._client is None:
             self._http2 = self._http2 or HttpTransport(options=evolve(self._options, http2=True))
-            return self._http2, http
-        return self._http, http
+            transport = self._http2
+        return logged(transport), http
 
     async def aclose(self) -> None:
         """Close all transports."""

@@ -15,8 +15,8 @@ import anyio
 from attrs import evolve
 
 from llmcore.client.byte_stream import ByteStream
-from llmcore.client.call import close_response, redact_error, response_error
 from llmcore.client.credentials import Credentials
+from llmcore.client.error_responses import close_response, redact_error, response_error
 from llmcore.client.transport import Exchange
 from llmcore.client.transport_selection import Transports
 from llmcore.protocols.failures.errors import error_from_body
@@ -174,7 +174,7 @@ class UnaryCalls:
 
     async def _sent(self, route: SendableRoute, request: HttpRequest, limits: Timeouts) -> Exchange:
         spec = Http() if isinstance(route.transport, WebSocket) else route.transport
-        transport, ready = await self.transports.for_unary(spec, request)
+        transport, ready = await self.transports.over_http(spec, request)
         return await transport.send(ready, limits)
 
 

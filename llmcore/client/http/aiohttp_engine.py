@@ -64,21 +64,31 @@ class AiohttpEngine:
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None
     ) -> "AiohttpResponse":
         """Send *request* and return the response when its headers have arrived."""
+        is_large = len(request.body) > _LARGE_BODY_BYTES
+        native: _Native
         try:
-            native = await self._native(request, timeouts, proxy)
+            url, connect = _native_url(request.url), _limits(timeouts)
+            new_tls = self._tls if request.url.startswith("https:") else None
+            tls = True if new_tls is None else new_tls()
+            if self._own is None or proxy is not None or is_large:
+                native = await self._by_session(request, url, connect, tls, proxy)
+            else:
+                native = await self._own.send(request, url, connect, tls)
         except aiohttp.ClientResponseError as error:  # its text contains the request's headers
             raise translate(error, request.url) from None
         except Exception as error:
             raise _translated(error, request.url) from error
         return AiohttpResponse(native, request.url)
 
-    async def _native(self, request: HttpRequest, timeouts: Timeouts, proxy: str | None) -> _Native:
-        url, body, connect = _native_url(request.url), request.body, _limits(timeouts)
-        tls = self._tls() if self._tls is not None and request.url.startswith("https:") else True
-        is_large = len(body) > _LARGE_BODY_BYTES
-        if self._own is not None and proxy is None and not is_large:
-            return await self._own.send(request, url, connect, tls)
-        headers = wire_headers(request)
+    async def _by_session(
+        self,
+        request: HttpRequest,
+        url: URL,
+        connect: aiohttp.ClientTimeout,
+        tls: "ssl.SSLContext | bool",
+        proxy: str | None,
+    ) -> aiohttp.ClientResponse:
+        headers, body = wire_headers(request), request.body
         settings: dict[str, Any] = dict(self._settings)
         if proxy is not None:
             settings |= _through(proxy, request.url, headers)
@@ -86,7 +96,7 @@ class AiohttpEngine:
             request.method,
             url,
             headers=headers,
-            data=io.BytesIO(body) if is_large else body or None,
+            data=io.BytesIO(body) if len(body) > _LARGE_BODY_BYTES else body or None,
             allow_redirects=False,
             auto_decompress=False,
             timeout=connect,
@@ -155,8 +165,11 @@ class _Body:
         return self
 
     async def __anext__(self) -> bytes:
+        if self._native.connection is None and self.at_end():
+            self._close()
+            raise StopAsyncIteration
         now = self._waiting_since = self._loop.time()
-        if self._timer is None and self._limit is not None and not self.at_end():
+        if self._timer is None and self._limit is not None:
             self._timer = self._loop.call_at(now + self._limit, _check_wait, self._reference)
         try:
             chunk = await self._content.readany()

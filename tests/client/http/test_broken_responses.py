@@ -12,7 +12,7 @@ import anyio
 import httpcore
 import pytest
 
-from llmcore.client import call
+from llmcore.client import error_responses
 from llmcore.client.client import Client
 from llmcore.client.http import httpx_network
 from llmcore.routes.transport_spec import Timeouts
@@ -148,7 +148,7 @@ async def test_a_broken_response_is_an_error_at_once(
 async def test_the_status_of_an_error_is_enough_where_its_body_does_not_end(
     stalls: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call, "_ERROR_BODY_SECONDS", 0.1)
+    monkeypatch.setattr(error_responses, "_ERROR_BODY_SECONDS", 0.1)
     begun = head("content-length: 500", "retry-after: 3", status="429 X") + b"{"
     more = [MUCH_LATER] if stalls else [b" ", 0.02] * 100
     with raw(begun, *more) as server:
