@@ -5,11 +5,12 @@ Retrying, tool loops and everything else that takes several calls is built on to
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Final, Self, cast
 
+import msgspec
 from attrs import evolve
 
 from llmcore.client.call import Call, OnResponse
@@ -397,14 +398,11 @@ class Client(UnaryMethods, NotPickled):
         raw: bool,
         on_response: OnResponse | None = None,
     ) -> EventStream:
-        ask = partial(
-            self._asked, streaming=streaming, timeouts=timeouts, raw=raw, on_response=on_response
-        )
-        run = partial(self._run, ask, is_watched=on_response is not None)
+        settings = _CallSettings(streaming, timeouts, raw, on_response)
         if not self.middleware:
-            return run(request)
+            return self._run(settings, request)
         call = Next(
-            run=run,
+            run=partial(self._run, settings),
             streaming=streaming,
             resolve=self.resolve,
             environ=self.environ,
@@ -412,37 +410,30 @@ class Client(UnaryMethods, NotPickled):
         )
         return compose(self.middleware, call)(request)
 
-    def _run(
-        self, ask: Callable[..., Call], request: LLMRequest, *, is_watched: bool
-    ) -> EventStream:
-        """Return the events of *request* and of those for the rest of its response, by *ask*."""
+    def _run(self, settings: "_CallSettings", request: LLMRequest) -> EventStream:
+        """Return the events of *request* and of those for the rest of its response."""
         resolved = self.resolve(request)
         requested = resolved.value.id if isinstance(resolved, Success) else ""
         priced = partial(with_cost, models=self.models, requested=requested)
-        rest = None if is_watched else _rest_of(resolved)
+        rest = None if settings.on_response is not None else _rest_of(resolved)
         if rest is None:
-            call = ask(request, resolved)
+            call = self._asked(settings, resolved, request)
             return EventStream(call, call.accumulator, priced)
-        source = LongResponse(request, partial(ask, resolved=resolved), rest, priced)
+        source = LongResponse(request, partial(self._asked, settings, resolved), rest, priced)
         return EventStream(source, source, _as_it_is)
 
     def _asked(
-        self,
-        request: LLMRequest,
-        resolved: Result[Model, LLMError],
-        *,
-        streaming: bool,
-        timeouts: Timeouts | None,
-        raw: bool,
-        on_response: OnResponse | None,
+        self, settings: "_CallSettings", resolved: Result[Model, LLMError], request: LLMRequest
     ) -> Call:
         """Return the call of *request*, whose model is *resolved*."""
-        pending = PendingRequest(request, resolved, streaming=streaming, models=self.models)
+        pending = PendingRequest(
+            request, resolved, streaming=settings.streaming, models=self.models
+        )
         return Call(
             partial(self._preparation.ready, pending),
-            timeouts or _limits_of(resolved) or self.timeouts,
-            raw=raw,
-            on_response=on_response,
+            settings.timeouts or _limits_of(resolved) or self.timeouts,
+            raw=settings.raw,
+            on_response=settings.on_response,
         )
 
     def with_middleware(self, *middleware: Middleware) -> Self:
@@ -461,6 +452,15 @@ class Client(UnaryMethods, NotPickled):
     def unary(self) -> UnaryCalls:
         """The sender of requests other than generations, over the client's connections."""
         return UnaryCalls(self._credentials, self._transports, self.environ, self.timeouts)
+
+
+class _CallSettings(msgspec.Struct, frozen=True):
+    """The arguments of a call beside its request."""
+
+    streaming: bool
+    timeouts: Timeouts | None
+    raw: bool
+    on_response: OnResponse | None
 
 
 def _rest_of(resolved: Result[Model, LLMError]) -> RestOfResponse | None:

@@ -342,6 +342,10 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
     """Return *request* with names that *rule* allows; itself where it has only such names."""
     if all(map(rule.allows, _names(request))):  # nearly always
         return FittedRequest(request, {})
+    return _fitted(request, rule)
+
+
+def _fitted(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
     paths = _paths_of_names(request)
     replaced = _replacements(paths, rule)
     fitted = evolve(

@@ -43,7 +43,7 @@ def count_or_none(value: Any) -> int | None:
 
     Servers that count in floats mean whole numbers, and some state -1 for what they do not know.
     """
-    if value is None or type(value) is bool or not isinstance(value, int | float):
+    if value is None or type(value) is bool or not isinstance(value, (int, float)):
         return None
     return int(value) if 0 <= value <= LARGEST_COUNT else None
 

@@ -67,7 +67,7 @@ class AiohttpEngine:
         is_large = len(request.body) > _LARGE_BODY_BYTES
         native: _Native
         try:
-            url, connect = _native_url(request.url), _limits(timeouts)
+            url, connect = _native_url(request.url), _limits(timeouts.connect)
             new_tls = self._tls if request.url.startswith("https:") else None
             tls = True if new_tls is None else new_tls()
             if self._own is None or proxy is not None or is_large:
@@ -265,9 +265,9 @@ def _native_url(url: str) -> URL:
 
 
 @functools.lru_cache(maxsize=64)
-def _limits(timeouts: Timeouts) -> aiohttp.ClientTimeout:
+def _limits(connect: float | None) -> aiohttp.ClientTimeout:
     """Return the connect limit. The call itself applies the other limits, which count events."""
-    return aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
+    return aiohttp.ClientTimeout(total=None, connect=connect)
 
 
 def _through(proxy: str, url: str, headers: dict[str, str]) -> dict[str, Any]:
