@@ -60,7 +60,7 @@ else:
         kind.__attrs_pre_init__ = _thaw
         kind.__attrs_post_init__ = _after(getattr(kind, "__attrs_post_init__", _freeze))
         made = _with(shared, attrs.define(kind, on_setattr=attrs.setters.NO_OP, **settings))
-        _KINDS[_refusing(made)] = _Kind()
+        _KINDS[_refusing(made)] = _Kind(_source_of(made))
         return made
 
 
@@ -84,9 +84,11 @@ _SHARED = {
 class _Kind:
     """The thawed class of a frozen one, and how often its constructor may still run as it is."""
 
-    __slots__ = ("left", "thawed")
+    __slots__ = ("left", "source", "thawed")
 
-    def __init__(self) -> None:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        """The source of its constructor, which attrs wrote; empty once it was compiled again."""
         self.thawed: type | None = None
         """Its thawed class, which is made with the first value."""
         self.left = _FIRST
@@ -108,7 +110,8 @@ def _thaw(value: object) -> None:
     thawed_kind = known.thawed or _thawed_class(kind, known)
     left = known.left = known.left - 1
     if left == 0:
-        _compile_again(kind, thawed_kind)
+        _compile_again(kind, thawed_kind, known.source)
+        known.source = ""
     _set_class(value, thawed_kind)
 
 
@@ -149,14 +152,21 @@ _THAW: Final = "    if __type(self) is __kind: __set_class(self, __thawed)\n"
 _FREEZE: Final = "    if __type(self) is __thawed: self.__class__ = __kind\n"
 
 
-def _compile_again(kind: Any, thawed_kind: type) -> None:
-    """Compile the constructor that attrs wrote for *kind*, with both changes of the class in it.
+def _source_of(kind: Any) -> str:
+    """Return the source of the constructor of *kind*, which attrs wrote.
+
+    It is kept apart from the cache of lines, which programs clear, the gateway among them.
+    """
+    return "".join(linecache.getlines(kind.__init__.__code__.co_filename))
+
+
+def _compile_again(kind: Any, thawed_kind: type, source: str) -> None:
+    """Compile the *source* of the constructor of *kind* with both changes of the class in it.
 
     It stays the same function, which decorators may hold. One that attrs wrote in a form that is
     not known here stays as it is.
     """
     made: FunctionType = inspect.unwrap(kind.__init__)
-    source = "".join(linecache.getlines(made.__code__.co_filename))
     if source.count(_BEGIN) != 1 or not source.endswith(_END):
         return
     hook = _HOOKS.get(kind.__attrs_post_init__)

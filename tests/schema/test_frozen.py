@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import inspect
+import linecache
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -133,6 +134,23 @@ def test_the_constructor_of_a_class_with_many_values_calls_no_hook_of_attrs() ->
     assert "__attrs_pre_init__" in _OfAttrs.__init__.__code__.co_names
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'a'"):
         _Checked()  # type: ignore[call-arg]
+
+
+def test_the_constructor_is_compiled_again_where_the_cache_of_lines_was_cleared() -> None:
+    """As the gateway clears it when it starts."""
+
+    @frozen
+    class Late:
+        a: int
+        b: int
+        c: int = 3
+
+    linecache.clearcache()
+    for _ in range(_FIRST):
+        Late(1, 2)
+
+    assert "__attrs_pre_init__" not in Late.__init__.__code__.co_names
+    assert (Late(1, 2).c, Late(1, 2)) == (3, Late(1, 2, 3))
 
 
 def test_without_equality_values_are_told_apart_by_identity() -> None:

@@ -138,7 +138,7 @@ def reduce_garbage_collection() -> None:
     """Leave what was imported out of garbage collections, and collect less often.
 
     Importing leaves some 4 MB of garbage behind, most of it the classes that attrs replaced, and
-    1.4 MB of source that attrs wrote, for debuggers; both are freed first. A request makes hundreds
+    0.4 MB of source that attrs wrote, for debuggers; both are freed first. A request makes hundreds
     of objects, nearly all of which their reference counts free. With Python's own threshold of 700,
     looking through them for cycles takes a tenth of the time.
     """
