@@ -31,6 +31,8 @@ from llmcore.schema.usage import Usage
 
 _OF_THE_KEY: Final = frozenset({401, 403})
 """Errors that may be about the gateway's own key: they are written as where they are translated."""
+_COUNTED: Final = (StepFinish, Finish)
+"""Events with the usage of a response."""
 _JSON_BEGINS: Final = (b"{", b"[")
 """The first bytes of an API's errors. Others are a web server's: pages, or texts."""
 
@@ -195,7 +197,7 @@ class RelayRun:
 
     def _note(self, batch: Sequence[LLMEvent]) -> None:
         for event in batch:
-            if isinstance(event, StepFinish | Finish) and event.usage is not None:
+            if isinstance(event, _COUNTED) and event.usage is not None:
                 self._usage = event.usage
 
     def _sent(self, data: bytes) -> bytes:

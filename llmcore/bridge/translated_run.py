@@ -150,17 +150,15 @@ class TranslatedRun:
         """
         if not self._error_events and (events := await self._next_events()):
             if self._writer.error is None or not self.plan.encoding.error_alone:
-                return await self._encoded(events)
+                data = await self._encoded(events)
+                return data + self._take_tail() if self._ended else data
             self._error_events = events[-1:]
             if before := events[:-1]:
                 return await self._encoded(before)
         if self._error_events:
             await anyio.sleep(_ALONE_S)
             return await self._encoded(self._take_error())
-        if self._tail_sent or self._writer.error is not None:
-            return b""
-        self._tail_sent = True
-        return self.plan.encoding.tail
+        return self._take_tail()
 
     async def keep_alive(self) -> bytes:
         """Return the events that open the stream, or else a heartbeat."""
@@ -177,6 +175,13 @@ class TranslatedRun:
         if self._writer.ended:  # and its end, which is stored now, waits to be sent
             events[-1:] = self._writer.failed_instead(events[-1], error.message)
         return await self._encoded([*events, *self._checked(self._writer.close(error))])
+
+    def _take_tail(self) -> bytes:
+        """Return the bytes after the last event; empty after the first call, and after an error."""
+        if self._tail_sent or self._writer.error is not None:
+            return b""
+        self._tail_sent = True
+        return self.plan.encoding.tail
 
     def _take_error(self) -> Sequence[Event]:
         events, self._error_events = self._error_events, ()

@@ -4,7 +4,7 @@ See `llmcore.schema.events` for the grammar in words.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from llmcore.folds.segments import SEGMENT_TEXT_CHANGED
 from llmcore.schema.events import (
@@ -209,6 +209,9 @@ def _matches_input(call: ToolCall, start: ToolInputStart, end: ToolInputEnd) -> 
 # -- the first events with content
 
 
+_WITHOUT_CONTENT: Final = frozenset({StreamStart, StepStart, ErrorEvent})
+
+
 def has_content(events: Iterable[LLMEvent]) -> bool:
     """Return whether any of *events* is more than the start of a response or step, or an error."""
-    return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in events)
+    return not _WITHOUT_CONTENT.issuperset(map(type, events))

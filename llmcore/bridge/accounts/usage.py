@@ -7,12 +7,13 @@ and pay less than one that reads it to the end.
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from llmcore.bridge.accounts.prices import PriceList
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.response_run import CANCELLED, CallRecord, SentResponse, outcome_of
 from llmcore.catalog.lookup import get_model_info
 from llmcore.fronts.errors import FrontError
-from llmcore.schema.frozen import frozen
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.token_estimate import estimated_content_tokens
 from llmcore.schema.usage import Usage, estimated_usage
@@ -23,8 +24,7 @@ _UNSEEN_PER_S: Final = 30.0
 response that was to come in one piece. Most hosted models generate more."""
 
 
-@frozen
-class UpstreamUse:
+class UpstreamUse(msgspec.Struct, frozen=True):
     """The use of one try of an upstream."""
 
     target: UpstreamModel

@@ -5,7 +5,12 @@ from typing import Any
 import anyio
 import pytest
 
+from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.responses import StreamWriter
+from llmcore.bridge.service import Service
+from llmcore.testing.script import scripted
+from tests.support.servers.bridge_service import settings_for
+from tests.support.servers.loopback import DONE, chat_stream
 
 pytestmark = pytest.mark.anyio
 
@@ -96,3 +101,32 @@ async def test_a_stalled_client_is_noticed() -> None:
         with pytest.raises(ConnectionAbortedError):
             stuck.check_stall(0.05)
         tasks.cancel_scope.cancel()
+
+
+async def test_the_last_events_of_a_chat_are_written_together_with_its_end() -> None:
+    """A second write would wake the client once more."""
+    events = [data for data in chat_stream() if isinstance(data, bytes)]
+    service = Service.from_settings(
+        settings_for("http://127.0.0.1:9"), transport=scripted([b"".join(events)])
+    )
+    body = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}'
+    request = {"type": "http.request", "body": body}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+    }
+    arrived, wire = iter([request]), Wire()
+
+    async def receive() -> Any:
+        for message in arrived:
+            return message
+        return await anyio.sleep_forever()
+
+    await make_app(service)(scope, receive, wire.send)
+    await service.aclose()
+
+    *_, last, end = wire.bodies
+    assert (last.count(b"data: ") > 1, last.endswith(DONE), end) == (True, True, b"")
