@@ -188,21 +188,22 @@ class SideTasks:
 class TaskAfter:
     """Runs a function beside a block that takes longer than some seconds; the block's end stops it.
 
-    If it raises, the block is cancelled and raises that. A shorter block costs a timer and no task,
-    which makes it cheaper than `SideTasks`.
+    If it raises, the scope around the block is cancelled, and the block raises that. A shorter
+    block costs a timer and no task, which makes it cheaper than `SideTasks`.
     """
 
-    def __init__(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, seconds: float, work: Callable[[], Awaitable[None]], around: anyio.CancelScope
+    ) -> None:
         self._seconds = seconds
         self._work = work
-        self._block = new_scope()
+        self._around = around
         self._timer: Any = None
         """The timer of asyncio, which trio does not have."""
         self._task: LoopTask | None = None
         self._error: Exception | None = None
 
     async def __aenter__(self) -> None:
-        self._block.__enter__()
         loop = running_on_asyncio()
         if loop is None:
             self._task = LoopTask(self._run_after_sleep)
@@ -214,17 +215,16 @@ class TaskAfter:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool | None:
+    ) -> None:
         if self._timer is not None:
             self._timer.cancel()
         task, self._task = self._task, None  # which refers to this object
         try:
             if task is not None:
                 await task.stop()
-            is_over = bool(self._block.__exit__(kind, error, traceback)) or error is None
+            is_over = error is None or isinstance(error, anyio.get_cancelled_exc_class())
             if is_over and self._error is not None:
                 raise self._error
-            return is_over
         finally:
             self._error = None
             del error, traceback  # which refer to this frame if the error goes on
@@ -241,7 +241,7 @@ class TaskAfter:
             await self._work()
         except Exception as error:  # noqa: BLE001  raised in the block
             self._error = error
-            self._block.cancel()
+            self._around.cancel()
 
 
 def running_on_asyncio() -> Any:

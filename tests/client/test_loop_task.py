@@ -226,40 +226,59 @@ async def test_a_task_after_a_while_runs_beside_a_block_that_takes_longer() -> N
         finally:
             ended.set()
 
-    async with TaskAfter(60.0, work):
-        await anyio.wait_all_tasks_blocked()
-        assert not begun.is_set()
+    with anyio.CancelScope() as scope:
+        async with TaskAfter(60.0, work, scope):
+            await anyio.wait_all_tasks_blocked()
+            assert not begun.is_set()
 
-    async with TaskAfter(0.0, work):
-        await begun.wait()
-        assert not ended.is_set()
-    assert ended.is_set()
+        async with TaskAfter(0.0, work, scope):
+            await begun.wait()
+            assert not ended.is_set()
+        assert ended.is_set()
 
 
 @pytest.mark.anyio
-async def test_a_task_after_a_while_that_raises_cancels_its_block_which_raises_that() -> None:
+@pytest.mark.parametrize("ends", [False, True])
+async def test_a_task_after_a_while_that_raises_cancels_its_block_which_raises_that(
+    ends: bool,
+) -> None:
+    """It raises that also where it is at its end, and nothing after the scope is cancelled."""
+    failed = anyio.Event()
+
     async def fail() -> None:
+        failed.set()
         raise OSError("gone")
 
+    async def block() -> None:
+        with anyio.CancelScope() as scope:
+            async with TaskAfter(0.0, fail, scope):
+                with anyio.CancelScope(shield=True):
+                    await failed.wait()
+                    await anyio.wait_all_tasks_blocked()
+                if not ends:
+                    await anyio.sleep_forever()
+
     with pytest.raises(OSError, match="gone"):
-        async with TaskAfter(0.0, fail):
-            await anyio.sleep_forever()
+        await block()
+    await anyio.lowlevel.checkpoint()
 
 
 @pytest.mark.anyio
 async def test_a_block_beside_a_task_after_a_while_ends_as_it_would_without_it() -> None:
-    """It raises its own error, and is cancelled from outside."""
+    """It raises its own error, and is cancelled by its scope and from outside."""
 
     async def fail() -> None:
-        async with TaskAfter(0.0, anyio.sleep_forever):
-            await anyio.wait_all_tasks_blocked()
-            raise ValueError("own")
+        with anyio.CancelScope() as scope:
+            async with TaskAfter(0.0, anyio.sleep_forever, scope):
+                await anyio.wait_all_tasks_blocked()
+                raise ValueError("own")
 
     with pytest.raises(ValueError, match="own"):
         await fail()
 
-    with anyio.CancelScope() as outside:
-        async with TaskAfter(0.0, anyio.sleep_forever):
-            outside.cancel()
-            await anyio.sleep_forever()
-    assert outside.cancelled_caught
+    for inner, outer in ((True, False), (False, True)):
+        with anyio.CancelScope() as outside, anyio.CancelScope() as scope:
+            async with TaskAfter(0.0, anyio.sleep_forever, scope):
+                (scope if inner else outside).cancel()
+                await anyio.sleep_forever()
+        assert (scope.cancelled_caught, outside.cancelled_caught) == (inner, outer)

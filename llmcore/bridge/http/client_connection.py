@@ -6,7 +6,7 @@ gateway's own server calls back instead; with other servers `while_connected` wa
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 
@@ -41,8 +41,12 @@ class ClientConnection:
         self._watching.discard(callback)
 
 
+Work: TypeAlias = Callable[[anyio.CancelScope], Awaitable[None]]
+"""The work for a client, in a scope that ends it."""
+
+
 async def while_connected(
-    scope: Scope, receive: Receive, work: Callable[[], Awaitable[None]], ended: Callable[[], bool]
+    scope: Scope, receive: Receive, work: Work, ended: Callable[[], bool]
 ) -> None:
     """Run *work*; stop as soon as the client disconnects, unless it has *ended* by then."""
     client: ClientConnection | None = scope.get(SCOPE_KEY)
@@ -54,7 +58,7 @@ async def while_connected(
             leave = _leaving(connected, ended)
             client.watch(leave)
             try:
-                await work()
+                await work(connected)
             finally:
                 client.unwatch(leave)
     except* OSError:  # what servers raise on sending to a client that disconnected
@@ -70,9 +74,7 @@ def _leaving(connected: anyio.CancelScope, ended: Callable[[], bool]) -> Callabl
     return leave
 
 
-async def _while_no_disconnect(
-    receive: Receive, work: Callable[[], Awaitable[None]], ended: Callable[[], bool]
-) -> None:
+async def _while_no_disconnect(receive: Receive, work: Work, ended: Callable[[], bool]) -> None:
     async with anyio.create_task_group() as tasks:
         leave = _leaving(tasks.cancel_scope, ended)
 
@@ -82,5 +84,5 @@ async def _while_no_disconnect(
             leave()
 
         tasks.start_soon(watch)
-        await work()
+        await work(tasks.cancel_scope)
         tasks.cancel_scope.cancel()

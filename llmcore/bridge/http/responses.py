@@ -222,7 +222,9 @@ class WholeResponse(_RunResponse[WholeRun]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
         try:
-            await while_connected(scope, receive, lambda: self._respond(send), lambda: self._ended)
+            await while_connected(
+                scope, receive, lambda _: self._respond(send), lambda: self._ended
+            )
         except anyio.get_cancelled_exc_class():
             if not self._ended:
                 with anyio.move_on_after(_FAREWELL_S, shield=True):
@@ -257,7 +259,10 @@ class StreamedResponse(_RunResponse[StreamedRun]):
         writer = StreamWriter(send, self._headers)
         try:
             await while_connected(
-                scope, receive, lambda: self._respond(writer, send), lambda: writer.ended
+                scope,
+                receive,
+                lambda connected: self._respond(writer, send, connected),
+                lambda: writer.ended,
             )
         except anyio.get_cancelled_exc_class():
             await self._fail(writer, send, _stopping())
@@ -265,8 +270,10 @@ class StreamedResponse(_RunResponse[StreamedRun]):
         finally:
             await self._close()
 
-    async def _respond(self, writer: StreamWriter, send: Send) -> None:
-        async with TaskAfter(self._unattended_s, lambda: self._attend(writer)):
+    async def _respond(
+        self, writer: StreamWriter, send: Send, connected: anyio.CancelScope
+    ) -> None:
+        async with TaskAfter(self._unattended_s, lambda: self._attend(writer), connected):
             try:
                 while data := await self._run.next_bytes():
                     self._charge()
