@@ -27,7 +27,7 @@ from llmcore.schema.codec import from_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.embeddings import EmbeddingResponse
 from llmcore.schema.errors import LLMError
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import Hinted, with_call_hints
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.tools import HostedTool
 from llmcore.sessions.conversion import to_entries, to_messages
@@ -689,6 +689,23 @@ def test_names_that_tools_ask_for_have_no_hint(name: str) -> None:
         getattr(Message, name)
 
     assert str(raised.value) == f"type object 'Message' has no attribute {name!r}"
+
+
+def test_for_a_name_that_tools_ask_for_no_attributes_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """attrs asks each class for several of them when it is made."""
+    listed: list[type] = []
+
+    def names(kind: type) -> list[str]:
+        listed.append(kind)
+        return []
+
+    monkeypatch.setattr(Hinted, "__dir__", names)
+
+    assert not hasattr(Message, "__missing__")
+    assert not hasattr(Message, "humann")
+    assert listed == [Message]
 
 
 @pytest.mark.parametrize("call", WRONG)

@@ -202,7 +202,9 @@ class Elsewhere:
 
 def no_attribute(value: object, name: str, cls: type, instead: Mapping[str, str]) -> AttributeError:
     """Return the error of reading the attribute *name*, which *value* of *cls* does not have."""
-    hint = instead.get(name) or nearest(name, dir(cls))
+    hint = instead.get(name, "")
+    if not hint and not name.startswith("_"):  # attrs asks each class for several such names
+        hint = nearest(name, dir(cls))
     owner = f"type object {cls.__name__!r}" if value is cls else f"{cls.__name__!r} object"
     message = f"{owner} has no attribute {name!r}"
     return AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=value)
