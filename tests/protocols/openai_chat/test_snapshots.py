@@ -76,7 +76,7 @@ def test_arguments_that_are_repeated_are_read_once(case: str) -> None:
 @pytest.mark.parametrize("before", [" ", "\n", " \n"])
 @pytest.mark.parametrize("pieces", [['{"a":1}'], ['{"a":', "1}"]])
 def test_arguments_after_white_space_are_read(before: str, pieces: list[str]) -> None:
-    """A whole object after it is no repetition."""
+    """A whole object after it does not repeat what came before."""
     _, text, codes = read(fragments([before, *pieces]))
 
     assert (text.strip(), codes) == ('{"a":1}', [])
