@@ -14,7 +14,6 @@ from llmcore.protocols.files import FileProtocol
 from llmcore.protocols.media import media_type_of
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.route import Route
-from llmcore.routes.transport_spec import Timeouts
 from llmcore.routes.unary import UnaryRoute, messages_path, rebased
 from llmcore.schema.content import DocumentPart
 from llmcore.schema.errors import (
@@ -33,7 +32,6 @@ class Files:
 
     calls: UnaryCalls
     route: Route[Any]
-    timeouts: Timeouts | None = None
 
     async def upload(self, upload: FileUpload) -> StoredFile:
         """Store *upload*, and return the file with its content, so that it can be stored again."""
@@ -41,7 +39,7 @@ class Files:
             stored = await self._upload_in_two(upload)
         else:
             over = UnaryRoute.beside(self.route, self._protocol().upload)
-            stored = await self.calls.call(over, upload, self.timeouts)
+            stored = await self.calls.call(over, upload)
         return evolve(
             stored,
             account=self.account,
@@ -53,7 +51,7 @@ class Files:
     async def list(self) -> tuple[StoredFile, ...]:
         """Return the files of the account, page after page."""
         over = UnaryRoute.beside(self.route, self._protocol().listing)
-        files = await self.calls.all_pages(over, self.timeouts)
+        files = await self.calls.all_pages(over)
         account = self.account
         return tuple(evolve(file, account=account) for file in files)
 
@@ -61,7 +59,7 @@ class Files:
         """Delete *file*; InvalidRequestError if it is another provider's or account's."""
         self._check_owner(file)
         over = UnaryRoute.beside(self.route, self._protocol().deleting)
-        await self.calls.call(over, file, self.timeouts)
+        await self.calls.call(over, file)
 
     async def here(self, file: StoredFile) -> StoredFile:
         """Return *file* if this account has it; else store its content here.
@@ -110,7 +108,7 @@ class Files:
         start = UnaryRoute.beside(
             self.route, protocols.GEMINI_START, rebased(self.route, _below_upload)
         )
-        upload_url = await self.calls.call(start, upload, self.timeouts)
+        upload_url = await self.calls.call(start, upload)
         base_url = base_url_of(self.route, self.calls.environ).unwrap()
         if urlsplit(upload_url).netloc != urlsplit(base_url).netloc:
             message = "the response names a URL of another host to upload to"
@@ -119,7 +117,7 @@ class Files:
             UnaryRoute.beside(self.route, protocols.GEMINI_FINISH),
             endpoint=Endpoint.path("", base_url=upload_url),
         )
-        return await self.calls.call(finish, upload, self.timeouts)
+        return await self.calls.call(finish, upload)
 
 
 def _below_upload(base_url: str) -> str:

@@ -1,17 +1,21 @@
 """Methods of the client that send requests other than generations."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+import anyio.to_thread
+from attrs import evolve
 
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.configured_models import PROBE_MODEL
-from llmcore.client.model_calls import FindRoute, model_response, speech_stream
+from llmcore.client.media_files import load_unary_files
 from llmcore.client.unary import UnaryCalls, result_of
-from llmcore.routes.route import route_of
+from llmcore.routes.route import Route, route_of
 from llmcore.routes.transport_spec import Timeouts
+from llmcore.routes.unary import UnaryRoute
 from llmcore.schema.audio import (
     SpeechRequest,
     SpeechResponse,
@@ -24,7 +28,7 @@ from llmcore.schema.embeddings import (
     RerankRequest,
     RerankResponse,
 )
-from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.files import StoredFile
 from llmcore.schema.hints import shown_kind
 from llmcore.schema.images import ImageRequest, ImageResponse
@@ -41,6 +45,8 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
 _Request = TypeVar("_Request", bound=UnaryRequest)
 _Response = TypeVar("_Response", bound=UnaryResponse)
 
+_FindRoute: TypeAlias = Callable[[Route[Any], str], UnaryRoute[_Request, _Response]]
+"""Returns the route of an operation for a generating route and a model's id."""
 
 _TAKES: Final = (
     "the client takes one request, such as EmbeddingRequest(...); the functions of the library "
@@ -178,16 +184,22 @@ class UnaryMethods(ABC):
         The recording is what `generate_speech` would return as a whole. A ConfigurationError where
         the API answers with a document, as those of Gemini and Mistral do. No middleware is run.
         """
-        return await result_of(
-            lambda: speech_stream(self.unary, request, self._model_of(request), timeouts)
-        )
+
+        async def opened() -> ByteStream:
+            model = self._model_of(request)
+            return await _speech_stream(self.unary, request, model, timeouts)
+
+        return await result_of(opened)
 
     async def _model_response(
-        self, find: FindRoute[_Request, _Response], request: _Request, timeouts: Timeouts | None
+        self, find: _FindRoute[_Request, _Response], request: _Request, timeouts: Timeouts | None
     ) -> Result[_Response, LLMError]:
-        def answered() -> Awaitable[_Response]:
+        async def answered() -> _Response:
             model = self._model_of(request)
-            return model_response(self.unary, find, request, model, self.models, timeouts)
+            route = find(route_of(model), model.id)
+            named = evolve(request, model=model, provider=None)
+            loaded = await anyio.to_thread.run_sync(load_unary_files, named)
+            return _with_cost(await self.unary.call(route, loaded, timeouts), model, self.models)
 
         return await result_of(answered)
 
@@ -249,3 +261,33 @@ class UnaryMethods(ABC):
     def _resolved(self, model: Model | str, provider: str | None) -> Model:
         """Return the configured model; raises ConfigurationError if there is none."""
         return self.resolve(LLMRequest(model=model, provider=provider, messages=())).unwrap()
+
+
+async def _speech_stream(
+    calls: UnaryCalls, request: SpeechRequest, model: Model, timeouts: Timeouts | None
+) -> ByteStream:
+    """Return *request* spoken by *model*, to be read while it arrives. Raises LLMError."""
+    from llmcore.protocols.audio import NOT_RECORDINGS
+    from llmcore.routes.media import speech_route
+
+    route = speech_route(route_of(model), model.id)
+    if route.protocol.response_kind != "bytes":
+        message = f"the API of {model.provider!r} answers with the whole recording: use "
+        raise ConfigurationError(message + "generate_speech", provider=model.provider)
+    opened = await calls.opened(route, evolve(request, model=model, provider=None), timeouts)
+    stated = opened.media_type or ""
+    if stated.startswith(NOT_RECORDINGS):
+        await opened.aclose()
+        message = f"the response is not a recording, but {stated}"
+        raise StreamError(message, provider=model.provider, retryable=False)
+    return opened
+
+
+def _with_cost(response: _Response, model: Model, models: "Sequence[ModelInfo]") -> _Response:
+    from llmcore.catalog.cost import cost_of  # a data file is behind it
+
+    for name in dict.fromkeys((response.model, model.id)):
+        cost = cost_of(model.provider, name, response.usage, models=models)
+        if cost is not None:
+            return evolve(response, cost=cost)
+    return response
