@@ -9,9 +9,9 @@ over sockets that stay open), `pool` (one connection pool for each event loop), 
 and calls on an event loop), `loop_timer` (deadlines), `middleware/`, `credentials` (tokens that are
 fetched), `github/` (the login, and Copilot's tokens), `cost`, `unary` (calls that one document
 answers), `unary_methods` (the client's methods for them), `counting` (tokens of a request),
-`model_lists` (providers' own, and files of models), `model_calls` (embedding, reranking, images,
-speech), `files` (stored by providers), `cached_contents`, `accounts` (the owners of both),
-`batches`, `environment` (providers by their variables), `media_files` (local paths), `wire_log`
-(`LLMCORE_LOG`), `large_requests` (prepared in a thread), `call_hints` (errors of wrong calls),
-`user_folders`, `locked_files` (and temporary folders), `local/` (the built-in local model).
+`model_lists` (providers' own, and files of models), `files` (stored by providers),
+`cached_contents`, `accounts` (the owners of both), `batches`, `environment` (providers by their
+variables), `media_files` (local paths), `wire_log` (`LLMCORE_LOG`), `large_requests` (prepared in a
+thread), `call_hints` (errors of wrong calls), `user_folders`, `locked_files` (and temporary
+folders), `local/` (the built-in local model).
 """
