@@ -199,6 +199,7 @@ def nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedToo
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _HASH_LENGTH = 16
 """Characters of base 62: 95 bits, so that ids of one conversation do not collide."""
+_SYNTHETIC = rf"call_(?:[0-9]+_[0-9]+|[0-9A-Za-z]{{{_HASH_LENGTH}}})"
 _LONGEST = 64
 """The longest generated id if its rule has no maximum."""
 
@@ -221,10 +222,6 @@ class CallIdRule:
         """Return whether *call_id* can be sent as it is."""
         if self.max_length is not None and len(call_id) > self.max_length:
             return False
-        return self.matches(call_id)
-
-    def matches(self, call_id: str) -> bool:
-        """Return whether *call_id* can be sent as it is, but for its length."""
         return _compiled(self.pattern).fullmatch(call_id) is not None
 
     def fit(self, call_id: str) -> str:
@@ -257,6 +254,11 @@ def synthetic_call_id(response_id: str | None, turn: int, index: int) -> str:
     if response_id is None:
         return f"call_{turn}_{index}"
     return f"call_{_digest(f'{response_id}/{turn}/{index}', _HASH_LENGTH)}"
+
+
+def is_synthetic_call_id(call_id: str) -> bool:
+    """Return whether *call_id* has the form of `synthetic_call_id`."""
+    return re.fullmatch(_SYNTHETIC, call_id, re.ASCII) is not None
 
 
 def _digest(text: str, length: int) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols import PROTOCOL_IDS
-from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, synthetic_call_id
+from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, is_synthetic_call_id, synthetic_call_id
 from llmcore.routes.mistral import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.errors import ConfigurationError
 from tests.support.programs.fresh_interpreter import run_fresh
@@ -117,4 +117,5 @@ def test_synthetic_ids_differ_by_response_turn_and_index() -> None:
 
     assert len(set(ids)) == len(keys)
     assert all(re.fullmatch(r"[A-Za-z0-9_]{1,32}", call_id) for call_id in ids)
+    assert all(map(is_synthetic_call_id, ids))
     assert ids == [synthetic_call_id(*key) for key in keys]

@@ -7,7 +7,7 @@ from typing import Final
 from attrs import define, evolve
 
 from llmcore.protocols.history.clean import Draft, HistoryPolicy, Place, path_of
-from llmcore.protocols.tools import shown, synthetic_call_id
+from llmcore.protocols.tools import is_synthetic_call_id, shown, synthetic_call_id
 from llmcore.schema.content import (
     ContentPart,
     ReasoningPart,
@@ -81,17 +81,17 @@ def is_in_order(
 
 
 def _keeps_id(call_id: str, origin: Origin | None, policy: HistoryPolicy) -> bool:
-    """Return whether the target takes *call_id*, which may have any length if its own API made it.
+    """Return whether the target takes *call_id*, as it does if its own server made it.
 
-    Ids may have a meaning for their server: those of Kimi count the calls of a conversation, and
-    LiteLLM's of Gemini's calls have the thought signature. Sources:
+    Ids may have a meaning for their server: Kimi reads the name and the number of a call in them,
+    and LiteLLM the thought signature of a call of Gemini's. Sources:
     https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md,
     https://docs.litellm.ai/blog/gemini_3.
     """
-    rule = policy.call_ids
-    if rule.allows(call_id):
+    if policy.call_ids.allows(call_id):
         return True
-    return origin is not None and policy.same_api(origin) and rule.matches(call_id)
+    own = origin is not None and policy.same_api(origin)
+    return own and not is_synthetic_call_id(call_id)
 
 
 _SIDES: Final = {"assistant": "assistant", "tool": "user", "user": "user"}

@@ -172,7 +172,7 @@ def test_instructions_cannot_leave_their_tag() -> None:
 def test_call_ids_are_made_legal_on_both_sides() -> None:
     """Ids of other providers may have characters that the service refuses."""
     call = ToolCallPart("call|1/ä", "one", {})
-    talk = [Message.user("x"), answer(call), Message.tool("call|1/ä", "y")]
+    talk = [Message.user("x"), Message.assistant(call), Message.tool("call|1/ä", "y")]
 
     _, said, results = messages(ask(messages=talk))
     (made,) = said["content"]
