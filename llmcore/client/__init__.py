@@ -12,6 +12,6 @@ answers), `unary_methods` (the client's methods for them), `counting` (tokens of
 `model_lists` (providers' own, and files of models), `files` (stored by providers),
 `cached_contents`, `accounts` (the owners of both), `batches`, `environment` (providers by their
 variables), `media_files` (local paths), `wire_log` (`LLMCORE_LOG`), `large_requests` (prepared in a
-thread), `call_hints` (errors of wrong calls), `user_folders`, `locked_files` (and temporary
-folders), `local/` (the built-in local model).
+thread), `address_hints` (errors of wrong addresses), `call_hints` (of wrong calls), `user_folders`,
+`locked_files` (and temporary folders), `local/` (the built-in local model).
 """

@@ -2,27 +2,20 @@
 
 import contextlib
 from typing import Final
-from urllib.parse import urlsplit
 
 import anyio
 
+from llmcore.client.address_hints import hint_for_model
 from llmcore.client.transport import Chunks, Exchange
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.http_request import redact
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema import json
-from llmcore.schema.errors import LLMError, NetworkError, NotFoundError
+from llmcore.schema.errors import LLMError, NetworkError
 from llmcore.schema.json import JsonValue
 
 REDIRECTED: Final = 300
 """The lowest status that is an error."""
-_FAILED = 400
-"""The lowest status above those of redirects."""
-_WRONG_METHOD = 405
-_WITHOUT_VERSION = frozenset({"/chat/completions", "/responses", "/embeddings"})
-"""The paths of OpenAI's API where nothing stands before them."""
-
 MAX_ERROR_BYTES = 1024 * 1024
 """The most bytes that are read of an error body."""
 _ERROR_BODY_SECONDS = 5.0
@@ -55,34 +48,9 @@ async def response_error(exchange: Exchange, provider: str) -> LLMError:
 async def explained_error(exchange: Exchange, sent: PreparedRequest, route: Route) -> LLMError:
     """Return the error of the response to *sent*, with what may help."""
     error = await response_error(exchange, route.provider)
-    error.hint = _hint(error, sent, route, exchange.headers.get("location")) or None
+    location = exchange.headers.get("location")
+    error.hint = hint_for_model(error, location, sent, route) or None
     return error
-
-
-def _hint(error: LLMError, sent: PreparedRequest, route: Route, location: str | None) -> str:
-    """Return what may help: a redirect, a wrong URL and a wrong model are likely mistakes."""
-    status = error.status_code
-    if location and status is not None and REDIRECTED <= status < _FAILED:
-        return f": it redirects to {location.partition('?')[0]!r}, where base_url should point"
-    if not isinstance(error, NotFoundError) and status != _WRONG_METHOD:
-        return ""
-    asked = f" [request: {sent.method} {sent.url}, model {sent.request.model_id!r}]"
-    return asked + _likely(route, sent.url, sent.request.model_id, error)
-
-
-def _likely(route: Route, url: str, model_id: str, error: LLMError) -> str:
-    """Return what was likely meant where *url* or *model_id* was not found, by *error*."""
-    from llmcore.catalog.lookup import likely_model  # loads the catalog's modules
-
-    if found := likely_model(model_id, route.provider):
-        return f": did you mean {found!r}?"
-    if urlsplit(url).path in _WITHOUT_VERSION:
-        return "; most servers have their API below /v1: end base_url with it"
-    has_api = "://api.openai.com/" in url or error.error_code == "model_not_found"
-    if has_api or route.protocol.usual_api is None:
-        return ""
-    usual = protocol_by_id(route.protocol.usual_api)
-    return f"; for a server of {usual.api} {usual.advice}"
 
 
 async def close_response(exchange: Exchange, chunks: Chunks) -> None:

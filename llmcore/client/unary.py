@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import anyio
 from attrs import evolve
 
+from llmcore.client.address_hints import hint_for_address
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.credentials import Credentials
 from llmcore.client.error_responses import close_response, redact_error, response_error
@@ -162,6 +163,8 @@ class UnaryCalls:
                 if exchange.status < _REDIRECTED:
                     return exchange, request
                 error = await response_error(exchange, route.provider)
+                location = exchange.headers.get("location")
+                error.hint = hint_for_address(error, location, request) or None
                 refused = exchange.status == _UNAUTHORIZED and self.credentials.refused(
                     route.auth, token
                 )

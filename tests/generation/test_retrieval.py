@@ -277,3 +277,30 @@ def test_the_local_model_embeds_beside_generating() -> None:
 
 def dot(left: tuple[float, ...], right: tuple[float, ...]) -> float:
     return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("base_url", "status", "shown"),
+    [
+        (
+            "http://h:8000",
+            404,
+            (
+                "no [request: POST http://h:8000/embeddings]; most servers have their API below "
+                "/v1: end base_url with it (openai, 404)"
+            ),
+        ),
+        ("http://h/v1", 405, "no [request: POST http://h/v1/embeddings] (openai, 405)"),
+        ("http://h/v1", 400, "no (openai, 400)"),
+    ],
+)
+async def test_an_error_of_a_wrong_address_names_the_request(
+    base_url: str, status: int, shown: str
+) -> None:
+    model = OpenAI(api_key="k", base_url=base_url).model("m")
+    client = Client(transport=scripted((status, {}, {"error": {"message": "no"}})))
+    with pytest.raises(ProviderError) as raised:
+        await embed(model, "Hi", client=client, max_retries=0)
+
+    assert str(raised.value) == shown
+    assert raised.value.message == "no"
