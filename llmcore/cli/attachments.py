@@ -37,6 +37,23 @@ def attachment(source: str) -> ContentPart:
     return _of_bytes(name, data)
 
 
+def recording(source: str) -> AudioPart:
+    """Return the part of the recording in a file, at a URL, or on stdin, `-`.
+
+    Raises InvalidRequestError for what cannot be read or is not audio.
+    """
+    if source.startswith(_URLS):
+        part: object = _of_url(source)
+    else:
+        name, data = _read(source)
+        media_type = _media_type(name, data)
+        is_audio = media_type.startswith("audio/")
+        part = AudioPart(data=data, media_type=media_type) if is_audio else None
+    if not isinstance(part, AudioPart):
+        raise InvalidRequestError(f"{source} is not a recording: give an audio file")
+    return part
+
+
 def _of_url(url: str) -> ContentPart:
     media_type = media_type_of(DocumentPart(url=url)) or ""
     match media_type.partition("/")[0]:
@@ -69,8 +86,12 @@ def _read(source: str) -> tuple[str, bytes]:
     return ("stdin" if source == "-" else Path(source).name), data
 
 
+def _media_type(name: str, data: bytes) -> str:
+    return sniffed(data) or mimetypes.guess_type(name)[0] or ""
+
+
 def _of_bytes(name: str, data: bytes) -> ContentPart:
-    media_type = sniffed(data) or mimetypes.guess_type(name)[0] or ""
+    media_type = _media_type(name, data)
     match media_type.partition("/")[0]:
         case "image" if media_type != "image/svg+xml":
             return ImagePart(data=data, media_type=media_type)

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from llmcore.cli.attachments import attachment
+from llmcore.cli.attachments import recording
 from llmcore.cli.failures import UsageError
 from llmcore.cli.options import IMAGE, SPEECH, TRANSCRIPTION
 from llmcore.cli.printing import describe
@@ -25,7 +25,6 @@ from llmcore.cli.user_config import read_config
 from llmcore.generation.media import generate_image, generate_speech, transcribe
 from llmcore.generation.plain_values import to_plain
 from llmcore.schema.audio import TimedText
-from llmcore.schema.content import AudioPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.unary import UnaryResponse
 
@@ -58,12 +57,8 @@ async def speak(args: argparse.Namespace) -> int:
 
 async def transcribe_recording(args: argparse.Namespace) -> int:
     """Print the text of a recording."""
-    recording = attachment(args.recording)
-    if not isinstance(recording, AudioPart):
-        raise InvalidRequestError(f"{args.recording} is not a recording")
-    heard = await _call(
-        args, TRANSCRIPTION, lambda model, more: transcribe(model, recording, **more)
-    )
+    audio = recording(args.recording)
+    heard = await _call(args, TRANSCRIPTION, lambda model, more: transcribe(model, audio, **more))
     if args.json:
         fields = ("text", "language", "duration", "segments", "words")
         document = {name: to_plain(getattr(heard, name)) for name in fields}

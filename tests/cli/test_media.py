@@ -136,7 +136,8 @@ def test_a_recording_is_written_down(
         (["image", "-m", "vllm:m-1"], 2, "describe the image"),
         (["speak", "-m", "vllm:m-1"], 2, "give the text"),
         (["transcribe", "-m", "vllm:m-1", "missing.wav"], 5, "cannot read missing.wav"),
-        (["transcribe", "-m", "vllm:m-1", "text.txt"], 5, "text.txt is not a recording"),
+        (["transcribe", "-m", "vllm:m-1", "text.txt"], 5, "text.txt is not a recording: give an"),
+        (["transcribe", "-m", "vllm:m-1", "latin.txt"], 5, "latin.txt is not a recording"),
         (["image", "A fox", "-m", "vllm:m-1", "-o", "none/fox.png"], 5, "cannot write"),
     ],
 )
@@ -150,6 +151,7 @@ def test_what_cannot_be_done_is_an_error(
 ) -> None:
     """Before anything is sent."""
     (tmp_path / "text.txt").write_text("Hello")
+    (tmp_path / "latin.txt").write_text("café", encoding="latin-1")
 
     assert main(argv) == code
     assert told in capsys.readouterr().err
