@@ -15,6 +15,7 @@ from llmcore.sessions.store import SessionStore
 
 _SHORT = 500
 """The characters of a message that are shown without `--full`."""
+_NOTHING = "no conversation is stored yet: `llmcore ask` and `llmcore chat` store each one"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,7 +29,8 @@ def run(args: argparse.Namespace) -> int:
         else:
             _print(exchange, None if args.full else _SHORT)
     if not exchanges:
-        note("nothing that is stored matches")
+        is_filtered = args.words or args.model or args.session
+        note("nothing that is stored matches" if is_filtered else _NOTHING)
     return 0 if exchanges else 1
 
 

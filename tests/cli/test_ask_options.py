@@ -339,6 +339,8 @@ def test_logs_are_searched_by_words_model_and_number(
         return Answer(chunks, headers={"content-type": "text/event-stream"})
 
     server.handler = handler
+    assert main(["logs"]) == 1
+    assert "no conversation is stored yet" in capsys.readouterr().err
     for number, model in enumerate(("m-1", "m-2", "m-1")):
         assert main(["ask", "-q", "-m", f"vllm:{model}", f"Question {number}"]) == 0
     capsys.readouterr()
@@ -352,6 +354,7 @@ def test_logs_are_searched_by_words_model_and_number(
     assert main(["logs", "-m", "m-2"]) == 0
     assert "Question 1" in capsys.readouterr().out
     assert main(["logs", "nowhere"]) == 1
+    assert "nothing that is stored matches" in capsys.readouterr().err
 
 
 def test_a_log_that_cannot_be_written_does_not_spoil_the_response(
