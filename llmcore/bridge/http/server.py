@@ -37,6 +37,9 @@ _OPEN_FILES = 65_536
 _OWN_FILES = 40
 """Open files of a process without connections."""
 _IDLE_CONNECTION_S = 75
+_MALLOC_OPTIONS = {-8: 2, -3: 2 * 1024 * 1024, -1: 8 * 1024 * 1024}
+"""By the numbers of malloc.h. M_ARENA_MAX: the number of heaps. M_MMAP_THRESHOLD: what is at least
+so large is returned to the system when it is freed. M_TRIM_THRESHOLD: so much is kept of a heap."""
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 _GENERATIONS = (10, 2)
 """Collections of one generation before the next one is collected, too. Responses leave no reference
@@ -66,6 +69,7 @@ def run(
             announce(url)
 
     open_files = allow_open_files()
+    bound_free_memory()
     gc.disable()  # importing makes many objects and nearly no cycles
     try:
         if settings.workers > 1:
@@ -132,6 +136,24 @@ def allow_open_files() -> float:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return math.inf if soft == resource.RLIM_INFINITY else soft
+
+
+def bound_free_memory() -> None:
+    """Let the C library of Linux keep less of the memory that large requests have freed.
+
+    By itself glibc keeps heaps for up to 8 threads a core, and of each up to 64 MB that are free:
+    after 200 background responses to requests of a megabyte a worker had 170 to 200 MB, and has 105
+    MB with these bounds, at the same speed. Much lower bounds cost a request of 1.5 MB half as much
+    time again. Nothing is changed where the environment has variables of glibc's own.
+    """
+    if sys.platform != "linux" or any(name.startswith("MALLOC_") for name in os.environ):
+        return
+    import ctypes
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
+    if mallopt is not None:
+        for option, value in _MALLOC_OPTIONS.items():
+            mallopt(option, value)
 
 
 def reduce_garbage_collection() -> None:

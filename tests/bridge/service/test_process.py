@@ -1,5 +1,6 @@
 """`openbridge serve` as a process: signals, configuration, two of them on one Redis."""
 
+import ctypes
 import json
 import signal
 import subprocess
@@ -78,6 +79,34 @@ def test_memory_is_small_and_stays_so(tmp_path: Path) -> None:
 
     assert first < 100
     assert later < first + 8
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallopt"),
+    reason="needs glibc",
+)
+def test_freed_memory_of_large_requests_is_returned_to_the_system(tmp_path: Path) -> None:
+    """Also where something small was kept after them, and larger ones were freed before."""
+    program = """
+from pathlib import Path
+from llmcore.bridge.http.server import bound_free_memory
+
+def resident_mb():
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+bound_free_memory()
+bytearray(b"x") * 30_000_000
+before = resident_mb()
+large = [bytearray(b"x") * 5_000_000 for _ in range(10)]
+kept = bytearray(100_000)
+large.clear()
+print(resident_mb() - before)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environ(tmp_path), capture_output=True, check=True)
+
+    assert float(done.stdout) < 10
 
 
 @pytest.mark.parametrize(("running", "expected"), [("16", False), ("100000", True)])
