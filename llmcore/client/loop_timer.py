@@ -67,7 +67,8 @@ class _SharedTimer:
         self.loop = loop
         self.time = loop.time
         self._deadlines: dict[anyio.CancelScope, float] = {}
-        self._timer: Any = None
+        self._timer: Any = _no_timer
+        """A weak reference, so that both are freed with the loop, without garbage collection."""
         self._at = math.inf
         """When the timer ends."""
 
@@ -85,15 +86,15 @@ class _SharedTimer:
         self._deadlines.pop(scope, None)
 
     def _set(self, deadline: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        if (timer := self._timer()) is not None:
+            timer.cancel()
         self._at = deadline
-        self._timer = self.loop.call_at(deadline, self._expire)
+        self._timer = weakref.ref(self.loop.call_at(deadline, self._expire))
 
     def _expire(self) -> None:
         """Cancel the scopes whose deadlines have come, and set the timer for the next one."""
         now = max(self.time(), self._at)  # the loop calls this up to a tick of its clock too early
-        self._timer, self._at = None, math.inf
+        self._timer, self._at = _no_timer, math.inf
         for scope in [scope for scope, deadline in self._deadlines.items() if deadline <= now]:
             del self._deadlines[scope]
             scope.cancel()

@@ -12,8 +12,7 @@ until the end. What a delta's fields do:
     finish_reason              keep: no later chunk takes the per-token path
 
 At the end (`halt`) the open segment closes, then all calls end in the order they began.
-State changes on these transitions and not on deltas. It is nested so that a change copies few
-fields.
+State changes on these transitions and not on deltas. It is nested: a change copies few fields.
 """
 
 import json as standard_json

@@ -846,7 +846,7 @@ async def test_a_background_response_for_which_there_is_no_room_reserves_nothing
     """And leaves no row."""
     id_, mine = key_for(ledger, budget_tokens=1000)
 
-    def full(_responses: BackgroundResponses) -> None:
+    def full(_responses: BackgroundResponses, _group: object) -> None:
         raise overloaded("two background responses are under way or wait")
 
     monkeypatch.setattr(BackgroundResponses, "check_room", full)
