@@ -20,7 +20,7 @@ import contextlib
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import anyio
 import msgspec
@@ -56,7 +56,6 @@ _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 _REQUEST_IDS = (*REQUEST_ID_HEADERS, "cf-ray")
 
 _with_body: Final = copying(HttpRequest, "body")
-_T = TypeVar("_T")
 
 OnResponse: TypeAlias = Callable[[Exchange, HttpRequest], Exchange]
 """Called with each response whose headers have come, and its request; returns the exchange that is
@@ -168,7 +167,7 @@ class Call:
             unscoped = self._unscoped
             events = None if unscoped is None else await self._read_unscoped(unscoped)
             if not events:
-                events = await self._within(self._advance)
+                events = await self._advance()
         except LLMError as error:
             remove_own_frames(error)
             return () if self._closed else await self._failed(self._as_limit(error))
@@ -205,8 +204,8 @@ class Call:
         if self._response is not None:
             await self._response.aclose()
 
-    async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
-        """Return the result of *step*; None if a time limit expires or the call is closed."""
+    async def _advance(self) -> Sequence[LLMEvent] | None:
+        """Return the next events; None if a time limit expires or the call is closed."""
         timer = loop_timer()
         if not self._begun:
             self._begin(timer.time())
@@ -216,7 +215,10 @@ class Call:
         scope = self._scope = timer.new_scope(min(self._end, self._next_event))
         try:
             with scope:
-                return await step()
+                response = self._response = self._response or await self._open()
+                if response.streamed:
+                    return await self._read_stream(response)
+                return await _read_whole(response)
         finally:
             self._scope = None
             timer.forget(scope)
@@ -228,10 +230,6 @@ class Call:
         first = self._timeouts.first_event
         self._end = started + self._timeouts.shortest("total", "step")[1]
         self._next_event = math.inf if first is None else started + first
-
-    async def _advance(self) -> Sequence[LLMEvent]:
-        response = self._response = self._response or await self._open()
-        return await (self._read_stream(response) if response.streamed else _read_whole(response))
 
     async def _open(self) -> _Response:
         """Send the request and return the response; raises the error of an error response."""

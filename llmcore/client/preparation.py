@@ -97,18 +97,15 @@ class Preparation:
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
         if isinstance(prepared, Failure):
             return prepared
-        return Success(await self._routed(pending, route, prepared.value, token))
-
-    async def _routed(
-        self, pending: PendingRequest, route: Route, prepared: PreparedRequest, token: str | None
-    ) -> RoutedRequest:
-        transport, addressed = await self._transports.ready(route, prepared)
-        return RoutedRequest(
-            prepared=addressed,
-            route=route,
-            transport=transport,
-            renew_credentials=lambda: self._credentials.refused(route.auth, token),
-            retry_without_field=partial(self._learn_rejected, pending, addressed, route),
+        transport, addressed = await self._transports.ready(route, prepared.value)
+        return Success(
+            RoutedRequest(
+                prepared=addressed,
+                route=route,
+                transport=transport,
+                renew_credentials=partial(self._credentials.refused, route.auth, token),
+                retry_without_field=partial(self._learn_rejected, pending, addressed, route),
+            )
         )
 
     def _learn_rejected(

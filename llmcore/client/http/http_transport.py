@@ -1,6 +1,7 @@
 """Sends HTTP requests over the engine that options and request select; follows redirects."""
 
 import inspect
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
@@ -114,18 +115,16 @@ class Engines:
         self._servers: dict[tuple[str, str], _ServerEngine] = {}
         """By scheme and authority of a URL."""
 
-    async def send(
+    def send(
         self, request: HttpRequest, timeouts: Timeouts, _proxy: str | None = None
-    ) -> HttpResponse:
+    ) -> Coroutine[Any, Any, HttpResponse]:
         """Send *request* over the engine of its server."""
         server = urlsplit(request.url)[:2]
         chosen = self._servers.get(server)
         if chosen is None:
             chosen = self._servers[server] = self._engine_of(request.url)
-        response = await chosen.engine.send(request, timeouts, chosen.proxy)
-        if chosen.diagnostics:
-            response.diagnostics = chosen.diagnostics
-        return response
+        sent = chosen.engine.send(request, timeouts, chosen.proxy)
+        return _noted(sent, chosen.diagnostics) if chosen.diagnostics else sent
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -154,6 +153,14 @@ class Engines:
 
         options = self._options
         return HttpxEngine(tls=options.tls_context, http2=options.http2, socket=self._socket)
+
+
+async def _noted(
+    sent: Awaitable[HttpResponse], diagnostics: tuple[Diagnostic, ...]
+) -> HttpResponse:
+    response = await sent
+    response.diagnostics = diagnostics
+    return response
 
 
 def checked_client(client: Any) -> HttpClient:
