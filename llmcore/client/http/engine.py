@@ -5,6 +5,7 @@ proxy are made above it, in `http_transport`.
 """
 
 import socket
+from collections.abc import Awaitable
 from typing import Final, Protocol
 
 from llmcore.client.transport import Exchange
@@ -47,9 +48,9 @@ class HttpResponse(Exchange, Protocol):
 class HttpEngine(Protocol):
     """Sends requests over a pool of connections. Safe for concurrent use in its event loop."""
 
-    async def send(
+    def send(
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None, /
-    ) -> HttpResponse:
+    ) -> Awaitable[HttpResponse]:
         """Send *request* and return when the response's headers have arrived. Follows no redirects.
 
         Raises NetworkError, or RequestTimeoutError if the connect limit expires.

@@ -1,7 +1,7 @@
 """Sends HTTP requests over the engine that options and request select; follows redirects."""
 
 import inspect
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
@@ -117,7 +117,7 @@ class Engines:
 
     def send(
         self, request: HttpRequest, timeouts: Timeouts, _proxy: str | None = None
-    ) -> Coroutine[Any, Any, HttpResponse]:
+    ) -> Awaitable[HttpResponse]:
         """Send *request* over the engine of its server."""
         server = urlsplit(request.url)[:2]
         chosen = self._servers.get(server)
