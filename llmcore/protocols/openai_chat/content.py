@@ -44,6 +44,7 @@ from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
     OF_TOKENS,
     REASONING_FIELDS,
+    thinking_delta,
 )
 from llmcore.protocols.openai_chat.state import (
     ChatState,
@@ -161,6 +162,8 @@ def _on_part(state: ChatState, part: NativeObject, events: Events) -> ChatState:
             return state
         case "thinking" | "reasoning":
             state = on_reasoning(state, thinking_delta(part), {}, events)
+            if state.mode == "reasoning":
+                state = replace(state, plain_field="summary" if "summary" in part else "content")
             for item in objects(part.get("thinking")):
                 if "text" not in item and "signature" not in item:
                     state = _on_part(state, item, events)
@@ -330,18 +333,6 @@ def _signature(delta: NativeObject) -> str:
     inner = (object_or_empty(delta.get(name)) for name in ("reasoning", "thinking"))
     signatures = (str_or_empty(holder.get("signature")) for holder in (delta, *inner))
     return next(filter(None, signatures), "")
-
-
-def thinking_delta(part: NativeObject) -> NativeObject:
-    """Return a content part of thinking as a delta.
-
-    Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
-    """
-    inner = part.get("thinking") or part.get("summary")
-    text = str_or_empty(inner) or "".join(str_or_empty(item.get("text")) for item in objects(inner))
-    proofs = (str_or_empty(holder.get("signature")) for holder in (part, *objects(inner)))
-    signature = next(filter(None, proofs), "")
-    return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}
 
 
 def held_back(state: ChatState) -> Events:

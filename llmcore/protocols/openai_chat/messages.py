@@ -31,6 +31,7 @@ from llmcore.protocols.openai_chat.parts import (
     lower_part,
     reasoning_field_of,
     signed_call,
+    thinking_part,
     thinks_beside_blocks,
 )
 from llmcore.protocols.tools import freeform_arguments
@@ -310,9 +311,8 @@ def _lower_content(
             return _lower_marked(part, context, diagnostics)
         case RefusalPart(text=text) if not dialect.refusal_field:
             return [{"type": "text", "text": text}]
-        case ReasoningPart(text=text) if text and dialect.thinks_in_content:
-            proof = {"signature": part.signature} if part.signature else {}
-            return [{"type": "thinking", "thinking": [{"type": "text", "text": text}], **proof}]
+        case ReasoningPart() if native := thinking_part(part, dialect):
+            return [native]
         case ProviderPart() if not is_of_message(part):
             return lower_part(part, dialect, context.keys, diagnostics)
         case _:

@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
 from llmcore.protocols.tools import OPENAI_TOOL_NAMES, CallIdRule
 from llmcore.schema.events import FinishReasonKind
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject
+from llmcore.schema.native_json import objects, str_or_empty
 
 PROTOCOL_ID: Final = "openai-chat"
 API_NAME: Final = "Chat Completions"
@@ -240,6 +241,28 @@ REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "thinking", "reason
 that of OpenRouter, Groq, Cerebras and newer vLLM, `thinking` Ollama's and Snowflake's,
 `reasoning_text` GitHub Copilot's.
 """
+
+THINKING_PARTS: Final = ("content", "summary")
+"""Marks of thinking that came in parts of the content: Mistral's `thinking` and Databricks'
+`reasoning`, which has its `summary`."""
+
+
+def thinking_delta(part: NativeObject) -> NativeObject:
+    """Return a content part of thinking as a delta.
+
+    Sources: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature"), and
+    https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
+    (`summary_encrypted_text`).
+    """
+    inner = part.get("thinking") or part.get("summary")
+    items = objects(inner)
+    text = str_or_empty(inner) or "".join(str_or_empty(item.get("text")) for item in items)
+    proofs = (str_or_empty(holder.get("signature")) for holder in (part, *items))
+    sealed = [item for item in items if str_or_empty(item.get("data"))]
+    signature = next(filter(None, proofs), "")
+    delta = {"reasoning": text, "signature": signature, "reasoning_details": sealed}
+    return {name: value for name, value in delta.items() if value}
+
 
 # -- thinking as blocks: OpenRouter's `reasoning_details`, LiteLLM's `thinking_blocks`
 

@@ -16,7 +16,12 @@ from llmcore.protocols.lowering import (
     omitted_part,
 )
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import CALL_FIELDS, METADATA_KEY, REASONING_FIELDS
+from llmcore.protocols.openai_chat.names import (
+    CALL_FIELDS,
+    METADATA_KEY,
+    REASONING_FIELDS,
+    THINKING_PARTS,
+)
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -31,6 +36,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject
 from llmcore.schema.messages import Message
+from llmcore.schema.native_json import str_or_none
 
 
 def lower_part(
@@ -80,8 +86,32 @@ def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[Na
 
 
 def holds_reasoning(part: ContentPart) -> bool:
-    """Return whether *part* is reasoning, or has data of this API, which may be of reasoning."""
-    return type(part) is ReasoningPart or METADATA_KEY in part.provider_metadata
+    """Return whether *part* is reasoning, or has data of this API, which may be of reasoning.
+
+    Reasoning that came as a part of the content goes back as one.
+    """
+    data = part.provider_metadata.get(METADATA_KEY)
+    if type(part) is ReasoningPart:
+        return data is None or data.get("reasoning_field") not in THINKING_PARTS
+    return data is not None
+
+
+def thinking_part(part: ReasoningPart, dialect: ChatDialect) -> NativeObject | None:
+    """Return *part* as a part of the content, if the server has thinking there."""
+    form = "content" if dialect.thinks_in_content and part.text else None
+    if dialect.reasoning_replay == "own":
+        known = part.provider_metadata.get(METADATA_KEY, {})
+        form = str_or_none(known.get("reasoning_field"))
+    proof: NativeObject = {"signature": part.signature} if part.signature else {}
+    if form == "content":
+        words = [{"type": "text", "text": part.text}]
+        return {"type": "thinking", "thinking": words, **proof}
+    if form != "summary":
+        return None
+    text = {"type": "summary_text", "text": part.text, **proof}
+    sealed = {"type": "summary_encrypted_text", "data": part.encrypted}
+    summary = [*([text] if part.text else ()), *([sealed] if part.encrypted else ())]
+    return {"type": "reasoning", "summary": summary}
 
 
 def thinks_beside_blocks(message: Message) -> bool:

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
+    THINKING_PARTS,
     are_thinking_blocks,
     merge_details,
     proof_in,
@@ -320,6 +321,8 @@ def _replay_fields(state: ChatState, details: list[JsonValue]) -> JsonObject:
     The usual field is stated only beside blocks.
     """
     dialect, field = state.context.dialect, state.plain_field
+    if field in THINKING_PARTS:
+        return {"reasoning_field": field} if dialect.reasoning_replay == "own" else {}
     usual = field == dialect.reasoning_field and not details
     stated = bool(field) and not usual and dialect.reasoning_replay == "own"
     fields: JsonObject = {"reasoning_field": field} if stated else {}

@@ -647,6 +647,36 @@ def test_reasoning_details_of_another_provider_are_not_sent() -> None:
     assert "reasoning_details" not in native
 
 
+PARTS: dict[str, list[dict[str, Any]]] = {
+    "Mistral's": [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "signature": "s"}
+    ],
+    "Databricks'": [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "a", "signature": "s"}]}
+    ],
+    "Databricks', not to be read": [
+        {"type": "reasoning", "summary": [{"type": "summary_encrypted_text", "data": "x=="}]}
+    ],
+}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS.keys())
+def test_an_unknown_server_gets_thinking_back_as_the_parts_that_it_sent(
+    parts: list[dict[str, Any]], stream: bool
+) -> None:
+    """With their proofs, and not in a field that it might not know."""
+    content = [*parts, {"type": "text", "text": "Hi"}]
+    body = completion({"content": content})
+    chunks = [chunk({"content": [part]}) for part in content]
+    events = streamed([*chunks, chunk({}, "stop")], dialect=UNKNOWN) if stream else None
+    answer = response(events or whole(body, dialect=UNKNOWN)).message
+
+    native = _replayed(UNKNOWN, *answer.content)
+
+    assert native == {"role": "assistant", "content": content}
+
+
 # -- what came with the message and must go back
 
 
