@@ -95,6 +95,11 @@ def _with_empty_deltas(events: list[Event]) -> list[Event]:
     return made
 
 
+def _without_zero(event: Event) -> Event:
+    """Return *event* as a server in Go may write it, which leaves out a number that is 0."""
+    return {name: value for name, value in event.items() if (name, value) != ("index", 0)}
+
+
 def _with_several_signatures(event: Event) -> Sequence[Event]:
     """Return *event* between others of its kind: the last signature counts."""
     if event.get("delta", {}).get("type") != "signature_delta":
@@ -106,6 +111,8 @@ def _with_several_signatures(event: Event) -> Sequence[Event]:
 OF_MESSAGES: dict[str, Change] = {
     "indexes from 5": _renumbered("index", by=lambda n: n + 5),
     "indexes with gaps": _renumbered("index", by=lambda n: n * 3),
+    "no indexes": _without_fields("index"),
+    "no index of the first": _each(lambda event: [_without_zero(event)]),
     "other events between": _each(lambda event: [event, *VENDOR]),
     "counts early": lambda events: [events[0], PARTIAL, *events[1:]],
     "the end twice": lambda events: [*events[:-1], events[-2], events[-1], events[-1]],

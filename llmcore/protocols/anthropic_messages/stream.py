@@ -219,7 +219,7 @@ _STARTS: Final[dict[str, Callable[[MessagesState, object, Event, Events], Messag
 
 
 def _on_block_delta(state: MessagesState, event: Event, events: Events) -> MessagesState:
-    index, delta = _index(event, None), object_or_empty(event.get("delta"))
+    index, delta = _open_index(event, state), object_or_empty(event.get("delta"))
     kind = str(delta.get("type"))
     if index not in state.open:
         if kind not in _BEGUN_BY or not isinstance(index, int):
@@ -258,7 +258,7 @@ _DELTAS: Final[dict[str, Callable[[Block, Event, Events], Block]]] = {
 
 
 def _on_block_stop(state: MessagesState, event: Event, events: Events) -> MessagesState:
-    index = _index(event, None)
+    index = _open_index(event, state)
     return _close(state, index, events) if index in state.open else state
 
 
@@ -285,6 +285,16 @@ def _index(event: Event, default: int | None) -> object:
     """Return the block's index, in a form that can be looked up."""
     index = event.get("index")
     return index if isinstance(index, int | str) else default
+
+
+def _open_index(event: Event, state: MessagesState) -> object:
+    """Return the index of the block that *event* is of.
+
+    Without one it is of the last: servers in Go may leave out a number that is 0, such as that of
+    https://github.com/looplj/axonhub/pull/251.
+    """
+    index = _index(event, None)
+    return last_opened(state)[0] if index is None else index
 
 
 def _on_message_stop(state: MessagesState, event: Event, _events: Events) -> MessagesState:
