@@ -22,7 +22,7 @@ come once, always or never. The rules, by the fields that a fragment has:
     none     known    same     the call with that index; a new one for a whole object that does
                                not repeat the arguments so far
     none     any      other    a new call
-    none     none     none     the current call
+    none     none     none     the current call; one without index, if the current one has an index
 
 Anything else is an error, for two calls must never be run as one.
 
@@ -254,10 +254,8 @@ def begin(state: ChatState, call: ChatCall, events: Events) -> ChatState:
         known,
         calls=with_entry(known.calls, call.id, call),
         current=call,
-        by_wire_id=(
-            known.by_wire_id if wire_id is None else with_entry(known.by_wire_id, wire_id, call)
-        ),
-        by_index=known.by_index if index is None else with_entry(known.by_index, index, call),
+        by_wire_id=with_entry(known.by_wire_id, wire_id, call),
+        by_index=with_entry(known.by_index, index, call),
     )
     return replace(state, calls=calls, fast_field=_fast_field(calls, call))
 
@@ -412,7 +410,7 @@ def _find(calls: Calls, fragment: Fragment) -> ChatCall | None:
     if fragment.name is None:
         placed = fragment.index is not None or not fragment.text.strip()
         begins = fragment.id is not None and numbered is None and placed
-        return None if begins else numbered or calls.current
+        return None if begins else numbered or calls.unnumbered
     found = calls.current if fragment.index is None else numbered
     if found is None or found.name != fragment.name:
         return None

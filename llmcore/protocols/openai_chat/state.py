@@ -124,10 +124,10 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
 
     calls: Mapping[str, ChatCall] = {}
     """Calls by their own ids, in the order in which they began."""
-    by_wire_id: Mapping[str, ChatCall] = {}
-    """The last call that had an id of the server's."""
-    by_index: Mapping[int, ChatCall] = {}
-    """The last call that had an index."""
+    by_wire_id: Mapping[str | None, ChatCall] = {}
+    """The last call that had an id of the server's, or none."""
+    by_index: Mapping[int | None, ChatCall] = {}
+    """The last call that had an index, or none."""
     current: ChatCall | None = None
     """The call that had the last fragment."""
     pending: tuple[Pending, ...] = ()
@@ -144,6 +144,15 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the calls that the provider ran."""
     cleaned: Mapping[str, None] = {}
     """Names of tools that came with marks around them."""
+
+    @property
+    def unnumbered(self) -> ChatCall | None:
+        """The current call; if it has an index, the one that began without one, if any.
+
+        Servers in Go leave out the number 0: https://github.com/looplj/axonhub/pull/251.
+        """
+        numbered = self.current is not None and self.current.index is not None
+        return self.by_index.get(None, self.current) if numbered else self.current
 
 
 class SeveralMessages(msgspec.Struct, frozen=True, kw_only=True):

@@ -631,6 +631,19 @@ def test_a_constrained_freeform_call_is_text() -> None:
     assert (part.kind, part.arguments) == ("custom", "ls")
 
 
+def test_fragments_of_interleaved_calls_without_the_index_0_stay_apart() -> None:
+    """Servers in Go leave out a number that is 0."""
+    chunks = calls_chunks(
+        [call(id="a", name="one", arguments=""), call(1, id="b", name="two", arguments="")],
+        [call(arguments=A[:3])],
+        [call(1, arguments=B[:3])],
+        [call(arguments=A[3:])],
+        [call(1, arguments=B[3:])],
+    )
+
+    assert [part.arguments_text for part in response(streamed(chunks)).tool_calls] == [A, B]
+
+
 # -- what must go back with a call
 
 
