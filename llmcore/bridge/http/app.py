@@ -43,28 +43,20 @@ from llmcore.bridge.http.observability import (
     flush_telemetry,
     log_fields,
     name_operation,
+    note_response,
 )
 from llmcore.bridge.http.request_body import BodyBytes, HeldBytes, read_object
 from llmcore.bridge.http.responses import (
     BytesResponse,
     StreamedResponse,
     WholeResponse,
-    diagnostic_codes,
     diagnostic_headers,
     error_response,
     json_response,
 )
 from llmcore.bridge.http.router import Router
-from llmcore.bridge.response_run import (
-    ErrorForm,
-    SentResponse,
-    StreamedRun,
-    WholeRun,
-    has_ended,
-    request_id_of,
-)
+from llmcore.bridge.response_run import ErrorForm, SentResponse, StreamedRun, WholeRun, has_ended
 from llmcore.bridge.service import Admissions, Service
-from llmcore.bridge.state.ledger import NANO
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
 from llmcore.bridge.ui.feed import Feed
 from llmcore.bridge.ui.operations import PAGE, page_route
@@ -327,14 +319,7 @@ class _OperationApp:
             release()
             if charge is not None:
                 charge.close()
-                fields.update(_used(charge))
-            fields["provider"] = run.info.upstream.provider  # of a pool, the one that answered
-            if run.info.tried:
-                fields["failed_upstreams"] = list(run.info.tried)
-            fields["upstream_request_id"] = request_id_of(run.calls)
-            fields["diagnostics"] = diagnostic_codes(run.diagnostics)
-            if run.error is not None:
-                fields["error"] = str(run.error)
+            note_response(fields, run, charge)
 
         def charge_ended() -> None:
             if charge is not None and has_ended(charge.run):
@@ -355,19 +340,6 @@ class _OperationApp:
 def _release(admissions: Admissions, held: HeldBytes) -> None:
     admissions.leave()
     held.release()
-
-
-def _used(charge: Charge) -> Mapping[str, object]:
-    """Return what the response of *charge* used, for the line of the log."""
-    row = charge.row
-    if row is None or not (row.input_tokens or row.output_tokens):
-        return {}
-    cost = None if row.cost_nano is None else row.cost_nano / NANO
-    return {
-        "input_tokens": row.input_tokens,
-        "output_tokens": row.output_tokens,
-        "cost_usd": cost,
-    }
 
 
 _CREDENTIALS = frozenset(

@@ -7,9 +7,10 @@ https://opentelemetry.io/docs/specs/semconv/http/http-spans/, read November 2026
 import logging
 import os
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any, Final
 
+from llmcore.bridge.accounts.charges import Charge
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.http.asgi import (
     ASGIApp,
@@ -23,7 +24,9 @@ from llmcore.bridge.http.asgi import (
 )
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.http.responses import error_response, gateway_failed
+from llmcore.bridge.http.responses import diagnostic_codes, error_response, gateway_failed
+from llmcore.bridge.response_run import SentResponse, request_id_of
+from llmcore.bridge.state.ledger import NANO
 from llmcore.schema.errors import missing_extra
 from llmcore.schema.frozen import frozen
 from llmcore.version import VERSION
@@ -41,6 +44,33 @@ def log_fields(scope: Scope) -> dict[str, object]:
     """Return the fields of the request's line in the log, to be added to."""
     fields: dict[str, object] = scope.setdefault(_FIELDS, {})
     return fields
+
+
+def note_response(fields: dict[str, object], run: SentResponse, charge: Charge | None) -> None:
+    """Add what the line of the log states about the response *run*, which has ended."""
+    if charge is not None:
+        fields.update(_used(charge))
+    info = run.info
+    fields["provider"] = info.upstream.provider  # of a pool, the one that answered
+    if info.tried:
+        fields["failed_upstreams"] = list(info.tried)
+    fields["upstream_request_id"] = request_id_of(run.calls)
+    fields["diagnostics"] = diagnostic_codes(run.diagnostics)
+    if run.error is not None:
+        fields["error"] = str(run.error)
+
+
+def _used(charge: Charge) -> Mapping[str, object]:
+    """Return what the response of *charge* used, for the line of the log."""
+    row = charge.row
+    if row is None or not (row.input_tokens or row.output_tokens):
+        return {}
+    cost = None if row.cost_nano is None else row.cost_nano / NANO
+    return {
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cost_usd": cost,
+    }
 
 
 def operation_of(scope: Scope) -> str:

@@ -25,9 +25,10 @@ from llmcore.bridge.api import Caller, OperationRequest
 from llmcore.bridge.apis.responses import Responses, TurnMemory
 from llmcore.bridge.http.asgi import Receive, Scope, Send
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, error_text, log
+from llmcore.bridge.http.observability import note_response
 from llmcore.bridge.http.request_body import BodyBytes, parsed_message
-from llmcore.bridge.http.responses import diagnostic_codes, gateway_failed
-from llmcore.bridge.response_run import ResponseRun, has_ended, request_id_of
+from llmcore.bridge.http.responses import gateway_failed
+from llmcore.bridge.response_run import ResponseRun, has_ended
 from llmcore.bridge.service import Service
 from llmcore.bridge.websocket.messages import (
     Create,
@@ -213,10 +214,8 @@ class SocketConnection:
                     await run.aclose()
                 finally:
                     charge.close()
-                fields["upstream_request_id"] = request_id_of(run.calls)
-                fields["diagnostics"] = diagnostic_codes(run.diagnostics)
+                note_response(fields, run, charge)
                 if run.error is not None:
-                    fields["error"] = str(run.error)
                     self._memory.forget(create.previous)
 
     async def _pass_on(self, run: ResponseRun, lane: str | None, charge: Charge) -> None:

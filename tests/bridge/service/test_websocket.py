@@ -1,6 +1,7 @@
 """The Responses API over WebSockets, on the real server."""
 
 import json
+import logging
 import signal
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 from llmcore import Client, Message, OpenAI, request
 from llmcore import evolve as changed
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits
+from llmcore.bridge.http.logs import LOGGER
 from llmcore.bridge.websocket import connection
 from llmcore.bridge.websocket.connection import SocketMemory
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker
@@ -102,6 +104,22 @@ def test_the_events_are_those_of_a_stream(upstream: Loopback, settings: GatewayS
     assert text_of(found[-1]["response"]) == "Hello"
     assert not any("stream_id" in event for event in found)
     assert json.loads(upstream.received[0].body)["stream"] is True
+
+
+def test_a_response_has_the_line_of_the_log_that_other_responses_have(
+    upstream: Loopback, settings: GatewaySettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, LOGGER.name), listening(settings) as url:
+        with connected(url) as socket:
+            socket_response = turn(socket)["response"]
+        response = httpx.post(f"{url}/responses", json={"model": "m-1", "input": "Hi"}).json()
+    lines = {record.msg: getattr(record, "facts", {}) for record in caplog.records}
+
+    assert lines["socket_request"]["response_id"] == socket_response["id"]
+    assert lines["request"]["response_id"] == response["id"]
+    named = {"method", "path", "client_request_id"}
+    assert lines["socket_request"].keys() == lines["request"].keys() - named
+    assert lines["socket_request"]["input_tokens"] == lines["request"]["input_tokens"]
 
 
 def test_a_conversation_goes_on_without_being_stored(
