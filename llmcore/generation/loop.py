@@ -42,7 +42,6 @@ from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, Step
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.result import Failure, Success
 from llmcore.schema.tools import ToolChoice
 
 _Phase: TypeAlias = Callable[["Run"], Awaitable[Sequence[LLMEvent]]]
@@ -247,11 +246,7 @@ class Run:
 
     async def _end_step(self, call: ModelCall, finish: Finish) -> Sequence[LLMEvent]:
         """Store a complete response. Return the terminal event if there are no tools to run."""
-        match await call.result():
-            case Failure(error):
-                raise error
-            case Success(response):
-                pass
+        response = (await call.result()).unwrap()
         self._active = None
         self._events.diagnostics.extend(finish.diagnostics)
         calls = response.tool_calls
@@ -267,22 +262,7 @@ class Run:
             return ()
         if not calls or response.finish_reason.reason != "tool_calls":
             return self._end_without_tools(step, finish)
-        settings = self._step_settings(response.message)
-        rounds = self._plan.max_tool_rounds
-        if self._rounds >= rounds:
-            if rounds and not all(map(settings.is_for_caller, calls)):
-                step = self._events.noted(step, _rounds_used_up(rounds, self._sent.tool_choice))
-            self._keep(step)
-            return self._end(finish)
-        self.steps.append(step)  # without results yet
-        tools = StepTools(calls, settings)
-        self._active = tools
-        self._account.take_calls(sum(not settings.is_for_caller(call) for call in calls))
-        phase = Run._watch_tools if self.background else Run._run_tools
-        self._phase = partial(phase, tools=tools, finish=finish)
-        if self.background:
-            tools.start()
-        return ()
+        return self._start_tools(step, finish)
 
     async def _may_continue(self, step: StepResult) -> bool:
         """Return whether the turn that *step* paused is continued: its message is sent back."""
@@ -309,6 +289,26 @@ class Run:
         step = self._events.noted(step, _correction(f"the response is invalid: {problem}"))
         self._keep(evolve(step, correction=Message.user(_CORRECTION.format(problem))))
         self._phase = Run._ask
+
+    def _start_tools(self, step: StepResult, finish: Finish) -> Sequence[LLMEvent]:
+        """Let the tools that *step* calls run next, or end the run if the rounds are used up."""
+        calls = step.pending_calls
+        settings = self._step_settings(step.response.message)
+        rounds = self._plan.max_tool_rounds
+        if self._rounds >= rounds:
+            if rounds and not all(map(settings.is_for_caller, calls)):
+                step = self._events.noted(step, _rounds_used_up(rounds, self._sent.tool_choice))
+            self._keep(step)
+            return self._end(finish)
+        self.steps.append(step)  # without results yet
+        tools = StepTools(calls, settings)
+        self._active = tools
+        self._account.take_calls(sum(not settings.is_for_caller(call) for call in calls))
+        phase = Run._watch_tools if self.background else Run._run_tools
+        self._phase = partial(phase, tools=tools, finish=finish)
+        if self.background:
+            tools.start()
+        return ()
 
     async def _run_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
         """Run the tools of a step to their end, and return their events."""
