@@ -63,34 +63,11 @@ class ObjectSchema:
         Raises InvalidRequestError for an invalid JSON Schema, ConfigurationError for a type that
         JSON cannot represent.
         """
-        if given is None:
-            raise InvalidRequestError("schema must be a JSON Schema or a type, not None")
-        if isinstance(given, str):
-            raise InvalidRequestError(
-                "schema must be a JSON Schema or a type, not text: give json.loads(...) of it"
-            )
-        if is_record(given):
-            name = type(given).__name__
-            raise InvalidRequestError(f"schema is a value of {name}: give the class, schema={name}")
-        if isinstance(given, list | tuple):
-            raise InvalidRequestError(
-                f"schema is {shown_kind(given)}: write list[A] for a list of A, A | B for either"
-            )
+        _refuse_other_values(given)
         if not isinstance(given, Mapping):
             return cls.of_type(given)
         schema = plain_object(given)
-        if "json_schema" in schema:
-            raise InvalidRequestError(
-                "schema is a response_format of Chat Completions: give what its `json_schema` has "
-                "as `schema`"
-            )
-        are_words = all(isinstance(value, str | type) for value in schema.values())
-        if schema and are_words and _STATEMENTS.isdisjoint(schema):
-            name = next(iter(schema))
-            raise InvalidRequestError(
-                "schema is not a JSON Schema: write {'type': 'object', 'properties': "
-                f"{{{name!r}: {{'type': 'string'}}}}}}, or give a class"
-            )
+        _refuse_other_forms(schema)
         try:
             check_schema(schema)
         except ValueError as error:
@@ -182,6 +159,39 @@ class ObjectSchema:
                 raise ValueError("; ".join(faults))
             return value
         return converted(value, self.type)
+
+
+def _refuse_other_values(given: object) -> None:
+    """Raise InvalidRequestError for what is meant as a schema, but is neither a type nor JSON."""
+    if given is None:
+        raise InvalidRequestError("schema must be a JSON Schema or a type, not None")
+    if isinstance(given, str):
+        raise InvalidRequestError(
+            "schema must be a JSON Schema or a type, not text: give json.loads(...) of it"
+        )
+    if is_record(given):
+        name = type(given).__name__
+        raise InvalidRequestError(f"schema is a value of {name}: give the class, schema={name}")
+    if isinstance(given, list | tuple):
+        raise InvalidRequestError(
+            f"schema is {shown_kind(given)}: write list[A] for a list of A, A | B for either"
+        )
+
+
+def _refuse_other_forms(schema: JsonObject) -> None:
+    """Raise InvalidRequestError for an object that other libraries take for a schema."""
+    if "json_schema" in schema:
+        raise InvalidRequestError(
+            "schema is a response_format of Chat Completions: give what its `json_schema` has "
+            "as `schema`"
+        )
+    are_words = all(isinstance(value, str | type) for value in schema.values())
+    if schema and are_words and _STATEMENTS.isdisjoint(schema):
+        name = next(iter(schema))
+        raise InvalidRequestError(
+            "schema is not a JSON Schema: write {'type': 'object', 'properties': "
+            f"{{{name!r}: {{'type': 'string'}}}}}}, or give a class"
+        )
 
 
 # -- types
