@@ -141,23 +141,7 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
     """
     _reject_generators(function)
     hints = _hints(function)
-    described = arguments_of(behind(function).__doc__)
-    arguments: list[Argument] = []
-    injected = set()
-    for name, parameter in _signature(function).parameters.items():
-        if name in bound(function):
-            continue
-        _check_parameter(function, parameter, is_first=not arguments)
-        if name in INJECTED:
-            _check_injected(function, name, hints.get(name, Any))
-            injected.add(name)
-            continue
-        type_ = hints.get(name, Any)
-        empty = parameter.default is parameter.empty
-        default = dataclasses.MISSING if empty else parameter.default
-        arguments.append(
-            Argument(name, type_, description_of(type_) or described.get(name), default)
-        )
+    arguments, injected = _read_parameters(function, hints)
     try:
         types = arguments_type(arguments)
         schema = {key: item for key, item in schema_of(types).items() if key != "title"}
@@ -167,12 +151,35 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
     output = _annotated_output(hints)
     return Handler(
         function=function,
-        injected=frozenset(injected),
+        injected=injected,
         types=types,
         fields=frozenset(each.name for each in arguments if each.is_field),
         output=output,
         context_type=hints.get("context", Any),
     ), schema
+
+
+def _read_parameters(
+    function: Function, hints: Mapping[str, Any]
+) -> tuple[list[Argument], frozenset[str]]:
+    """Return the arguments that the model fills, and the names of those that llmcore does."""
+    described = arguments_of(behind(function).__doc__)
+    arguments: list[Argument] = []
+    injected = set()
+    for name, parameter in _signature(function).parameters.items():
+        if name in bound(function):
+            continue
+        _check_parameter(function, parameter, is_first=not arguments)
+        type_ = hints.get(name, Any)
+        if name in INJECTED:
+            _check_injected(function, name, type_)
+            injected.add(name)
+            continue
+        empty = parameter.default is parameter.empty
+        default = dataclasses.MISSING if empty else parameter.default
+        description = description_of(type_) or described.get(name)
+        arguments.append(Argument(name, type_, description, default))
+    return arguments, frozenset(injected)
 
 
 def _check_parameter(function: Function, parameter: inspect.Parameter, *, is_first: bool) -> None:
