@@ -339,6 +339,11 @@ _CODES: Final = {
         "The connection or the server failed, and `Fallback` has `continue_after_cut`.",
         "The message has the error; the path is the place where the model changed.",
     ),
+    "response-field-dropped": _Code(
+        "The gateway left a fact about a response out of it.",
+        "The upstream states the fact, and the client's API has no field for it.",
+        "Use a client of the upstream's API if the fact matters.",
+    ),
     "response-format-by-tool": _Code(
         "The response's format is enforced by a tool that the model must call.",
         "The API has no other way to enforce a schema.",

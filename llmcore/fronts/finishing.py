@@ -1,10 +1,11 @@
 """How a response ended and what it consumed, in terms that every API has."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
 from llmcore.schema.native_json import object_or_empty
 from llmcore.schema.usage import Usage
@@ -61,6 +62,83 @@ def stop_sequence(event: Finish, sequences: Sequence[str]) -> str | None:
             if isinstance(sequence, str) and sequence in sequences:
                 return sequence
     return None
+
+
+# -- what a provider states of a response besides
+
+_BY_EVENTS: Final = frozenset({"citationMetadata", "service_tier", "urlContextMetadata"})
+"""Facts whose content events have, too: sources, and the tier in `Usage`."""
+_OF_SERVER: Final = frozenset({"createTime", "resume", "system_fingerprint"})
+"""Facts that identify a server and its response, as the id of the response does."""
+_USUAL: Final[Mapping[str, tuple[object, ...]]] = {
+    "inference_geo": ("global", "not_available"),
+    "service_tier": ("auto", "default", "standard"),
+    "speed": ("standard",),
+}
+"""Values that are those of nearly all responses."""
+_INSIDE: Final[Mapping[str, frozenset[str]]] = {
+    "groundingMetadata": frozenset({"groundingChunks", "groundingSupports", "webSearchQueries"}),
+    "stop_details": frozenset({"explanation", "type"}),
+}
+"""Objects of which events have some fields, too: sources, and the text of a refusal."""
+
+
+def report_unshown(
+    event: Finish, shown: Container[str], diagnostics: Diagnostics, more: Sequence[str] = ()
+) -> None:
+    """Report the facts that a provider states, and that are none of those *shown*; and *more*."""
+    names = [
+        name
+        for facts in event.provider_metadata.values()
+        for name, value in _facts(facts)
+        if value not in (None, "", [], {}, *_USUAL.get(name, ()))
+        and name.partition(".")[0] not in shown
+    ]
+    why = "the client's API has no field for what the upstream states here"
+    for name in (*names, *more)[:_MAX_FACTS]:
+        diagnostics.at(name[:_MAX_FACT]).dropped("response-field-dropped", why)
+
+
+_MAX_FACTS: Final = 20
+_MAX_FACT: Final = 100
+"""Characters of a name."""
+
+
+def unshown_counts(usage: Usage | None, tiers: Container[str]) -> list[str]:
+    """Return the names of what only its provider counts, such as audio; and a tier not in *tiers*.
+
+    The counts are details: the tokens of input and output are those that they are a part of.
+    """
+    if usage is None:
+        return []
+    tier = usage.service_tier
+    is_odd = tier is not None and tier not in tiers and tier not in _USUAL["service_tier"]
+    return [
+        *(["service_tier"] if is_odd else []),
+        *(
+            f"usage.{name}.{key}"
+            for name, details in object_or_empty(usage.raw).items()
+            for key, count in object_or_empty(details).items()
+            if type(count) in (int, float) and count and key not in _COUNTED
+        ),
+    ]
+
+
+_COUNTED: Final = frozenset(
+    {"cache_creation_input_tokens", "cache_read_input_tokens", "cache_write_tokens"}
+    | {"cached_tokens", "ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"}
+    | {"reasoning_tokens", "text_tokens", "thinking_tokens"}
+)
+"""Details that `Usage` has, and the rest beside them."""
+
+
+def _facts(native: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in native.items():
+        if name in _INSIDE:
+            inner, known = object_or_empty(value).items(), _INSIDE[name]
+            yield from ((f"{name}.{key}", one) for key, one in inner if key not in known)
+        elif name not in _BY_EVENTS | _OF_SERVER:
+            yield name, value
 
 
 # -- usage

@@ -10,7 +10,7 @@ A front is independent of HTTP servers, stores and upstreams; identifiers, times
 arguments. An application can serve one from its own web framework.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from operator import attrgetter
@@ -20,7 +20,7 @@ import msgspec
 from attrs import field
 
 from llmcore.fronts.errors import FrontError, invalid, retry_headers
-from llmcore.fronts.finishing import words_of_end
+from llmcore.fronts.finishing import report_unshown, unshown_counts, words_of_end
 from llmcore.fronts.grammar import GrammarChecker
 from llmcore.fronts.opaque_state import KeptState
 from llmcore.fronts.output import OutputWriter
@@ -182,6 +182,15 @@ class FrontWriter:
     """Whether the API tells commentary from the response. Clients of the others would take both
     for one document."""
 
+    _protocol_id: ClassVar[str]
+    """The protocol of the same API."""
+    _facts: ClassVar[frozenset[str]] = frozenset()
+    """The names of the facts of a response, as providers state them, that the front writes."""
+    _tiers: ClassVar[Container[str]] = ()
+    """The service tiers, by `Usage`, that it writes."""
+    _own_facts: ClassVar[frozenset[str] | None] = frozenset()
+    """Those that it writes if the upstream speaks the same API; None is all of them."""
+
     def __init__(self, read: ReadRequest, output: OutputWriter) -> None:
         self._content = output
         self._order = output.order if output.has_one_order else None
@@ -262,8 +271,17 @@ class FrontWriter:
                 self._reported += event.diagnostics
                 self.usage = self.usage or event.usage or self._first_usage
                 self._end_response(event)
+                self._report_facts(event)
             case ErrorEvent():
                 self._fail(event.error)
+
+    def _report_facts(self, event: Finish) -> None:
+        """Report what the provider states of the response, and the API has no field for."""
+        if self._content.record.origin.protocol != self._protocol_id:
+            counts = unshown_counts(self.usage, self._tiers)
+            report_unshown(event, self._facts, self._diagnostics, counts)
+        elif self._own_facts is not None:
+            report_unshown(event, self._facts | self._own_facts, self._diagnostics)
 
     def close(self, error: LLMError | None = None) -> Sequence[Event]:
         """Return the terminal events of a response whose events stopped before their end."""

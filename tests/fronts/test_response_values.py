@@ -249,3 +249,102 @@ def _other(value: Any) -> Any:
 @pytest.mark.parametrize("front_id", FRONT_IDS)
 def test_what_a_response_says_is_written_or_reported(front_id: str, protocol_id: str) -> None:
     assert list(silent(front_id, protocol_id)) == []
+
+
+# -- what a provider states of a response besides its content
+
+
+def _with(body: dict[str, Any], *path: Any, **fields: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(body)
+    at(changed, path).update(fields)
+    return changed
+
+
+_RESULT: Final = {"type": "moderation_results", "model": "m", "results": [{"flagged": True}]}
+_DETAILS: Final = {"audio_tokens": 7, "cached_tokens": 40}
+FACTS: Final[Mapping[str, tuple[str, dict[str, Any], str]]] = {
+    "moderation": (
+        "openai-chat",
+        _with(CHAT, moderation={"input": _RESULT, "output": _RESULT}),
+        "moderation",
+    ),
+    "audio": (
+        "openai-chat",
+        _with(CHAT, "usage", prompt_tokens_details=_DETAILS),
+        "usage.prompt_tokens_details.audio_tokens",
+    ),
+    "misses of the cache": (
+        "openai-responses",
+        _with(RESPONSES, prompt_cache_diagnostics={"status": "miss"}),
+        "prompt_cache_diagnostics",
+    ),
+    "container": (
+        "anthropic-messages",
+        _with(MESSAGES, container={"id": "c", "expires_at": "2026-11-23T12:00:00Z"}),
+        "container",
+    ),
+    "category of a refusal": (
+        "anthropic-messages",
+        {
+            **MESSAGES,
+            "content": [],
+            "stop_reason": "refusal",
+            "stop_details": {"type": "refusal", "category": "bio", "explanation": "No."},
+        },
+        "stop_details.category",
+    ),
+    "searches": (
+        "anthropic-messages",
+        _with(MESSAGES, "usage", server_tool_use={"web_search_requests": 2}),
+        "usage.server_tool_use.web_search_requests",
+    ),
+    "place of inference": (
+        "anthropic-messages",
+        _with(MESSAGES, "usage", inference_geo="eu"),
+        "inference_geo",
+    ),
+    "safety": (
+        "gemini",
+        _with(GEMINI, "candidates", 0, safetyRatings=[{"probability": "LOW"}]),
+        "safetyRatings",
+    ),
+    "what is to be shown with a search": (
+        "gemini",
+        _with(
+            GEMINI, "candidates", 0, "groundingMetadata", searchEntryPoint={"renderedContent": "<"}
+        ),
+        "groundingMetadata.searchEntryPoint",
+    ),
+}
+"""The protocol of a response, the response, and the name of the fact."""
+
+
+@pytest.mark.parametrize("fact", list(FACTS))
+@pytest.mark.parametrize("front_id", FRONT_IDS)
+def test_a_fact_about_a_response_is_written_for_its_own_api_and_reported_for_others(
+    front_id: str, fact: str
+) -> None:
+    protocol_id, body, name = FACTS[fact]
+    events = recorded_events(
+        protocol_id, status=200, headers={}, body=json.dumps(body).encode(), streaming=False
+    )
+    writer, chunks = written(front_id, events)
+    notes = [note for note in writer.diagnostics if note.code == "response-field-dropped"]
+
+    if front_id == protocol_id:
+        assert notes == []
+        assert f'"{name.rpartition(".")[2]}"' in json.dumps([chunks, writer.whole()])
+    else:
+        assert [(note.path, note.action) for note in notes] == [(name, "dropped")]
+
+
+@pytest.mark.parametrize("front_id", FRONT_IDS)
+def test_a_tier_that_an_api_has_no_word_for_is_reported(front_id: str) -> None:
+    body = {**RESPONSES, "service_tier": "ultrafast"}
+    events = recorded_events(
+        "openai-responses", status=200, headers={}, body=json.dumps(body).encode(), streaming=False
+    )
+    writer, _ = written(front_id, events)
+
+    lost = [note.path for note in writer.diagnostics if note.code == "response-field-dropped"]
+    assert lost == ([] if front_id == "openai-responses" else ["service_tier"])

@@ -82,6 +82,13 @@ _BESIDE: Final = ("context_management", "input_transformations")
 package, 2.14.0 (`BetaRawMessageDeltaEvent`)."""
 
 
+OWN_FACTS: Final = frozenset(
+    {*_BESIDE, "container", "diagnostics", "inference_geo", "speed"}
+    | {"stop_details", "stop_sequence"}
+)
+"""All facts of Anthropic's responses that are written; some are among the counts."""
+
+
 # -- token counts
 
 
@@ -100,7 +107,7 @@ def starting_usage(usage: Usage | None, estimate: int) -> dict[str, Any]:
     }
 
 
-_TIERS: Final = {"default": "standard", "priority": "priority", "batch": "batch"}
+TIERS: Final = {"default": "standard", "priority": "priority", "batch": "batch"}
 """`service_tier` of a response, by that of `Usage`."""
 
 
@@ -134,8 +141,8 @@ def usage_fields(
         raw = object_or_empty(usage.raw)
         fields |= present(raw, but=fields)
         return fields
-    if usage.service_tier in _TIERS:
-        fields["service_tier"] = _TIERS[usage.service_tier]
+    if usage.service_tier in TIERS:
+        fields["service_tier"] = TIERS[usage.service_tier]
     if searches:
         fields["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
     return fields

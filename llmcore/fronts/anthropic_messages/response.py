@@ -22,6 +22,8 @@ from attrs import evolve
 from llmcore.fronts.anthropic_messages.compaction import STOP_REASON, compaction_block
 from llmcore.fronts.anthropic_messages.errors import envelope
 from llmcore.fronts.anthropic_messages.finish import (
+    OWN_FACTS,
+    TIERS,
     container_fields,
     starting_usage,
     stop_fields,
@@ -34,7 +36,7 @@ from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.summaries import Summary
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import Finish, StreamStart
 from llmcore.schema.json import JsonObject, present
@@ -45,6 +47,11 @@ _CUT: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
 
 class MessagesWriter(FrontWriter):
     """Writes one message."""
+
+    _protocol_id = PROTOCOL_ID
+    _facts = frozenset({"finishMessage", "matched_stop", "promptFeedback", "stop_reason"})
+    _tiers = TIERS
+    _own_facts = OWN_FACTS
 
     def __init__(
         self, info: ResponseIdentity, request: ReadMessagesRequest, upstream: Upstream

@@ -31,7 +31,7 @@ from llmcore.fronts.gemini.finish import candidate_end, finish_reason, response_
 from llmcore.fronts.gemini.output import GeminiOutput
 from llmcore.fronts.gemini.request import ReadGeminiRequest
 from llmcore.fronts.places import with_place
-from llmcore.protocols.gemini.names import METADATA_KEY, ROLES
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, SERVICE_TIERS
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import Finish, StepFinish, StreamStart
 from llmcore.schema.json import JsonObject, NativeObject
@@ -40,6 +40,10 @@ from llmcore.schema.native_json import object_or_empty
 
 class GeminiWriter(FrontWriter):
     """Writes one `GenerateContentResponse`."""
+
+    _protocol_id = PROTOCOL_ID
+    _tiers = SERVICE_TIERS
+    _own_facts = None
 
     def __init__(
         self, info: ResponseIdentity, request: ReadGeminiRequest, upstream: Upstream

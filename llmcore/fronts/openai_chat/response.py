@@ -17,7 +17,7 @@ from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_clients import stream_error
 from llmcore.fronts.openai_forms import CHAT_TIERS, envelope, service_tier, tier_of
 from llmcore.fronts.places import with_place
-from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
+from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import Finish, FinishReason, StreamStart
 from llmcore.schema.json import JsonObject, JsonValue
@@ -32,6 +32,10 @@ _WORDS: Final[Mapping[str, str]] = {
 
 class ChatWriter(FrontWriter):
     """Writes one completion."""
+
+    _protocol_id = PROTOCOL_ID
+    _facts = frozenset({"moderation"})
+    _tiers = CHAT_TIERS
 
     def __init__(
         self, info: ResponseIdentity, request: ReadChatRequest, upstream: Upstream

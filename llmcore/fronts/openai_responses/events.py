@@ -112,7 +112,7 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
 # -- the response object
 
 
-_STATED: Final = (
+STATED: Final = (
     "access_programs", "content_filters", "image", "moderation", "prompt_cache_diagnostics",
     "tool_usage",
 )  # fmt: skip
@@ -139,7 +139,7 @@ class ResponseFrame:
         """
         self._tier = service_tier(event, RESPONSES_TIERS)
         native = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if same_api else {}
-        self._stated = {name: native[name] for name in _STATED if name in native}
+        self._stated = {name: native[name] for name in STATED if name in native}
         removals = objects(native.get(_REMOVED))
         for reason in dict.fromkeys(str_or_none(removal.get("reason")) for removal in removals):
             why = f"the upstream removed reasoning ({reason or 'it states no reason'})"

@@ -17,14 +17,16 @@ from attrs import evolve
 from llmcore.fronts.errors import SERVER_ERROR
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
+from llmcore.fronts.openai_forms import RESPONSES_TIERS
 from llmcore.fronts.openai_responses.compaction import compaction_item
 from llmcore.fronts.openai_responses.errors import error_fields, response_error
-from llmcore.fronts.openai_responses.events import ResponseFrame
+from llmcore.fronts.openai_responses.events import STATED, ResponseFrame
 from llmcore.fronts.openai_responses.items import show_item
 from llmcore.fronts.openai_responses.output import ResponsesOutput
 from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.summaries import Summary, summary_message
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import Finish, FinishReason, StepFinish, StreamStart
 from llmcore.schema.json import JsonObject
@@ -37,6 +39,9 @@ class ResponsesWriter(FrontWriter):
     """Writes one response."""
 
     _marks_commentary = True
+    _protocol_id = PROTOCOL_ID
+    _tiers = RESPONSES_TIERS
+    _own_facts = frozenset({*STATED, "input_transformations"})
 
     def __init__(
         self, info: ResponseIdentity, request: ReadResponsesRequest, upstream: Upstream
