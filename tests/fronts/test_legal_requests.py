@@ -215,6 +215,109 @@ def test_what_a_request_says_is_sent_or_reported(front_id: str, protocol_id: str
     assert {name: found for name, found in lost.items() if found} == {}
 
 
+def _gemini(part: dict[str, Any], role: str = "user", **fields: Any) -> dict[str, Any]:
+    return {"contents": [{"role": role, "parts": [part]}], **fields}
+
+
+def _chat(**fields: Any) -> dict[str, Any]:
+    return {"model": "m", "messages": [{"role": "user", "content": "Hi", **fields}]}
+
+
+def _messages(**block: Any) -> dict[str, Any]:
+    messages = [{"role": "user", "content": [block]}]
+    return {"model": "m", "max_tokens": 9, "messages": messages}
+
+
+WRONG: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "messages[0].name": ("openai-chat", _chat(name=7)),
+    "messages[0].content[0].file.filename": (
+        "openai-chat",
+        _chat(content=[{"type": "file", "file": {"file_data": "aGk=", "filename": 7}}]),
+    ),
+    "tool_choice.type": ("openai-chat", {**_chat(), "tool_choice": {"type": 7}}),
+    "tools[0].function.strict": (
+        "openai-chat",
+        {**_chat(), "tools": [{"type": "function", "function": {"name": "f", "strict": 1}}]},
+    ),
+    "response_format.json_schema.name": (
+        "openai-chat",
+        {
+            **_chat(),
+            "response_format": {"type": "json_schema", "json_schema": {"name": 7, "schema": {}}},
+        },
+    ),
+    "prompt_cache_options.ttl": ("openai-chat", {**_chat(), "prompt_cache_options": {"ttl": 7}}),
+    "stream_options.include_obfuscation": (
+        "openai-responses",
+        {"model": "m", "input": "Hi", "stream_options": {"include_obfuscation": "no"}},
+    ),
+    "input[0].action": (
+        "openai-responses",
+        {"model": "m", "input": [{"type": "shell_call", "call_id": "s", "action": "ls"}]},
+    ),
+    "input[0].namespace": (
+        "openai-responses",
+        {
+            "model": "m",
+            "input": [
+                {
+                    "type": "function_call",
+                    "call_id": "c",
+                    "name": "f",
+                    "arguments": "{}",
+                    "namespace": 7,
+                }
+            ],
+        },
+    ),
+    "messages[0].content[0].title": (
+        "anthropic-messages",
+        _messages(type="search_result", title=7, source="s", content=[]),
+    ),
+    "messages[0].content[0].citations.enabled": (
+        "anthropic-messages",
+        _messages(
+            type="document",
+            source={"type": "text", "media_type": "text/plain", "data": "Hi"},
+            citations={"enabled": "yes"},
+        ),
+    ),
+    "contents[0].parts[0].inlineData.mimeType": (
+        "gemini",
+        _gemini({"inlineData": {"data": "aGk=", "mimeType": 7}}),
+    ),
+    "contents[0].parts[0].functionCall.args": (
+        "gemini",
+        _gemini({"functionCall": {"name": "f", "args": "{}"}}, "model"),
+    ),
+    "contents[0].parts[0].functionResponse.id": (
+        "gemini",
+        _gemini({"functionResponse": {"name": "f", "response": {}, "id": 7}}),
+    ),
+    "toolConfig.functionCallingConfig": (
+        "gemini",
+        _gemini({"text": "Hi"}, toolConfig={"functionCallingConfig": "ANY"}),
+    ),
+    "tools[0].functionDeclarations[0].parameters": (
+        "gemini",
+        _gemini({"text": "Hi"}, tools=[{"functionDeclarations": [{"name": "f", "parameters": 7}]}]),
+    ),
+}
+"""Requests with a value of another type, by its path."""
+
+
+@pytest.mark.parametrize("path", list(WRONG))
+def test_a_value_of_another_type_is_refused_by_its_path(path: str) -> None:
+    """An upstream of another API would get the request without it."""
+    front_id, body = WRONG[path]
+    request = ClientRequest(body=body, path=PATH)
+
+    result = front_by_id(front_id).read(request, upstream_of("bedrock-converse"))
+
+    assert isinstance(result, Failure)
+    assert (result.error.status, result.error.param) == (400, path)
+
+
 FREE = re.compile(
     r"(^|\.)(metadata|labels|logit_bias|headers|configs|input|args|env|partialArgs.*)$"
     r"|(^|\.)(parameters|input_schema|schema|parametersJsonSchema|response\w*Schema|response)(\.|$)"

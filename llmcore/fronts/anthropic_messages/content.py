@@ -43,7 +43,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
-from llmcore.schema.native_json import object_or_empty, objects, str_or_none
+from llmcore.schema.native_json import object_or_empty, objects
 
 # -- reading
 
@@ -117,9 +117,9 @@ class ContentReader:
                 return self._document(block, path)
             case "search_result" if not self.native:
                 report_unknown_inside(block, _OF_CITATIONS, self.diagnostics.at(path))
-                for index, text in enumerate(objects(block.get("content"))):
+                for index, text in enumerate(read_objects(block, "content", f"{path}.")):
                     self.check_fields(text, f"{path}.content[{index}]")
-                return (_search_result(block),)
+                return (_search_result(block, path),)
             case str(kind):
                 news = None if self.native else change_as_text(block)
                 return self._opaque(block, kind, path) if news is None else (TextPart(news),)
@@ -154,7 +154,7 @@ class ContentReader:
         about: dict[str, Any] = {
             "title": read_field(block, "title", str, f"{path}."),
             "context": read_field(block, "context", str, f"{path}."),
-            "citations": object_or_empty(block.get("citations")).get("enabled") is True,
+            "citations": _are_cited(block, path),
         }
         match source.get("type"):
             case "text":
@@ -217,17 +217,23 @@ def text_block(block: Block, path: str) -> TextPart:
     return TextPart(text, citations=tuple(map(read_citation, citations)))
 
 
+def _are_cited(block: Block, path: str) -> bool:
+    """Return whether the model cites a document."""
+    config = read_field(block, "citations", dict, f"{path}.") or {}
+    return read_field(config, "enabled", bool, f"{path}.citations.") is True
+
+
 def _text_document(text: str, about: Mapping[str, Any]) -> DocumentPart:
     return DocumentPart(data=text.encode("utf-8", "replace"), media_type="text/plain", **about)
 
 
-def _search_result(block: Block) -> DocumentPart:
+def _search_result(block: Block, path: str) -> DocumentPart:
     """Return a result of the client's own search as a document."""
     text = "\n\n".join(str(item.get("text") or "") for item in objects(block.get("content")))
     about = {
-        "title": str_or_none(block.get("title")),
-        "context": str_or_none(block.get("source")),
-        "citations": object_or_empty(block.get("citations")).get("enabled") is True,
+        "title": read_field(block, "title", str, f"{path}."),
+        "context": read_field(block, "source", str, f"{path}."),
+        "citations": _are_cited(block, path),
     }
     return _text_document(text, about)
 

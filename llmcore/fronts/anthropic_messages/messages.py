@@ -194,7 +194,9 @@ class TurnReader:
             case "tool_use":
                 self._run.add(self._call(block, path))
             case "compaction" if not self._native:
-                pass  # a compaction that failed
+                if block.get("encrypted_content") is not None:  # else one that failed
+                    why = "only Anthropic can read a summary without text"
+                    self._diagnostics.at(path).dropped("opaque-data-dropped", why)
             case str() if is_hosted_call(block) or is_hosted_result(block):
                 hosted = read_hosted(block, self._names)
                 if isinstance(hosted, ToolCallPart):
@@ -238,6 +240,8 @@ class TurnReader:
         name = reading.required(block, "name", str, f"{path}.")
         self._names[call_id] = name
         self._answered.add_call(call_id)
+        read_field(block, "caller", dict, f"{path}.")
+        read_field(block, "toolset_name", str, f"{path}.")
         kept = {key: block[key] for key in _OF_CALLS if block.get(key) is not None}
         arguments = read_field(block, "input", dict, f"{path}.") or {}
         part = (

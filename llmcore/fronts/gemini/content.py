@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.reading import is_remote, own_file
+from llmcore.fronts.reading import is_remote, own_file, read_field
 from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.schema.content import (
@@ -47,6 +47,11 @@ def camel_keys(value: object) -> NativeObject:
     if not isinstance(value, dict):
         return {}
     return {_camel(name): item for name, item in value.items() if item is not None}
+
+
+def object_in(holder: Mapping[str, Any], name: str, path: str) -> NativeObject:
+    """Return the object in a field, with its fields in camelCase; FrontError for anything else."""
+    return camel_keys(read_field(holder, name, dict, f"{path}."))
 
 
 @lru_cache(maxsize=512)
@@ -115,8 +120,10 @@ def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
     For a *native* upstream what only Gemini has a word for is kept; for others a file that Google
     stores is one that they refuse to be named. FrontError for data that is not base64.
     """
-    inline, stored = camel_keys(part.get("inlineData")), camel_keys(part.get("fileData"))
+    inline, stored = object_in(part, "inlineData", path), object_in(part, "fileData", path)
     held = inline or stored
+    for name in ("displayName", "mimeType"):
+        read_field(held, name, str, f"{path}.{'inlineData' if inline else 'fileData'}.")
     source: dict[str, Any]
     if inline:
         data = decode_base64(inline.get("data"))

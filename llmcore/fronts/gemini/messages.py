@@ -22,12 +22,13 @@ from llmcore.fronts.gemini.content import (
     camel_keys,
     client_media,
     kind_of_file,
+    object_in,
     read_part,
     sets_detail,
 )
 from llmcore.fronts.gemini.turns import read_turn
 from llmcore.fronts.places import Places
-from llmcore.fronts.reading import AnsweredCalls, report_unknown
+from llmcore.fronts.reading import AnsweredCalls, read_field, read_objects, report_unknown
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PIECE_FIELDS, PROTOCOL_ID
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.tools import synthetic_call_id
@@ -214,7 +215,7 @@ class _ContentsReader:
         self._open.reserve(_ids_of_results(parts))
         for part, path in parts:
             if "functionResponse" in part:
-                results.append(self._result(camel_keys(part["functionResponse"]), path))
+                results.append(self._result(object_in(part, "functionResponse", path), path))
             else:
                 others += read_part(part, self._diagnostics.at(path), native=self._native)
         if results:
@@ -225,8 +226,9 @@ class _ContentsReader:
     def _result(self, response: NativeObject, path: str) -> ToolResultPart:
         """Return a function's result, for the call that it names or else for the next open call."""
         report_unknown(response, _OF_RESPONSE, self._diagnostics, f"{path}.functionResponse")
-        name = str_or_none(response.get("name"))
-        call = self._called(str_or_none(response.get("id")), name)
+        where = f"{path}.functionResponse."
+        name = read_field(response, "name", str, where) or None
+        call = self._called(read_field(response, "id", str, where) or None, name)
         given = response.get("response")
         content, failed = result_content(given, name=name, native=self._native)
         files = self._files(response, path)
@@ -242,9 +244,8 @@ class _ContentsReader:
 
     def _files(self, response: NativeObject, path: str) -> list[MediaPart]:
         """Return the files in a function's response beside its object."""
-        given = response.get("parts")
         files = []
-        for index, item in enumerate(given if isinstance(given, list) else ()):
+        for index, item in enumerate(read_objects(response, "parts", f"{path}.functionResponse.")):
             file, where = camel_keys(item), f"{path}.functionResponse.parts[{index}]"
             files.append(client_media(file, where, native=self._native))
             if not self._native:

@@ -17,8 +17,15 @@ from attrs import evolve, field
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.gemini.content import camel_keys, enum_name
-from llmcore.fronts.reading import check_tool_count, read_field, report_lost, report_unknown, rooted
+from llmcore.fronts.gemini.content import camel_keys, enum_name, object_in
+from llmcore.fronts.reading import (
+    check_tool_count,
+    read_field,
+    read_texts,
+    report_lost,
+    report_unknown,
+    rooted,
+)
 from llmcore.fronts.tools_as_functions import offered_hosted
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID
 from llmcore.protocols.tools import shown
@@ -78,10 +85,11 @@ def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnosti
     """Report the fields of `toolConfig` that the upstream does not have."""
     known = frozenset({"functionCallingConfig", "retrievalConfig", _SHOWS_PARTS})
     report_unknown(config, known, diagnostics, "toolConfig")
-    calling = camel_keys(config.get("functionCallingConfig"))
+    calling = object_in(config, "functionCallingConfig", "toolConfig")
     path = "toolConfig.functionCallingConfig"
+    read_texts(calling, "allowedFunctionNames", f"{path}.")
     report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), diagnostics, path)
-    place = camel_keys(config.get("retrievalConfig"))
+    place = object_in(config, "retrievalConfig", "toolConfig")
     coordinates = frozenset({"latitude", "longitude"})
     where = "toolConfig.retrievalConfig.latLng"
     report_unknown(camel_keys(place.get("latLng")), coordinates, diagnostics, where)
@@ -124,11 +132,11 @@ class _ToolCollector:
             report_lost(list(own), why, self._diagnostics.at(path))
         schema = given.get("parametersJsonSchema")
         if schema is None:
-            schema = json_schema(given.get("parameters"))
+            schema = json_schema(read_field(given, "parameters", dict, f"{path}."))
         try:
             return ToolDefinition(
                 str_or_empty(given.get("name")),
-                str_or_empty(given.get("description")),
+                read_field(given, "description", str, f"{path}.") or "",
                 _parameters(schema),
                 provider_metadata={METADATA_KEY: own} if own and self._native else {},
             )

@@ -24,6 +24,7 @@ from llmcore.fronts.gemini.carrier import is_signature
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
 from llmcore.fronts.opaque_state import EchoReader, KeptState, call_key
 from llmcore.fronts.places import Places, kept_at
+from llmcore.fronts.reading import read_field
 from llmcore.fronts.sealer import seal_in
 from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PIECE_FIELDS, PROTOCOL_ID
@@ -32,7 +33,7 @@ from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCal
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject, without
 from llmcore.schema.messages import Message
-from llmcore.schema.native_json import object_or_empty, str_or_empty, str_or_none
+from llmcore.schema.native_json import str_or_none
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure
 
@@ -249,7 +250,9 @@ def _call(call: NativeObject, path: str) -> ToolCallPart:
     name = str_or_none(call.get("name"))
     if name is None:
         raise invalid(f"{path}: a function call has a name.", f"{path}.functionCall.name")
-    return ToolCallPart(str_or_empty(call.get("id")), name, object_or_empty(call.get("args")))
+    where = f"{path}.functionCall."
+    call_id = read_field(call, "id", str, where) or ""
+    return ToolCallPart(call_id, name, read_field(call, "args", dict, where) or {})
 
 
 def _joined(parts: Sequence[ContentPart], kinds: tuple[type, ...]) -> list[ContentPart]:

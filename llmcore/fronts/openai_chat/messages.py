@@ -143,7 +143,7 @@ class MessageReader:
         for number, part in enumerate(content):
             if type(part) is not TextPart:
                 self._check_file(part, f"{path}.content[{number}]")
-        name = str_or_none(native.get("name"))
+        name = reading.read_field(native, "name", str, f"{path}.") or None
         return (
             reading.checked_message(role, content)
             if name is None
@@ -306,7 +306,7 @@ class MessageReader:
 
     def _result(self, native: Fields, path: str, index: int) -> Message:
         call_id = str_or_none(native.get("tool_call_id"))
-        name = str_or_none(native.get("name"))
+        name = reading.read_field(native, "name", str, f"{path}.") or None
         if native.get("role") == "function":
             call_id = self._last_function.get(name or "") or synthetic_call_id(None, index, 0)
         if call_id is None:

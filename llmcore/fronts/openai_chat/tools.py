@@ -196,7 +196,7 @@ _OF_ALLOWED: Final = frozenset({"allowed_tools", "mode", "tools"})
 
 def _report_choice(choice: Fields, path: str, diagnostics: Diagnostics) -> None:
     """Record the fields of a choice of tools that are not read."""
-    kind = str_or_none(choice.get("type")) or "function"
+    kind = read_field(choice, "type", str, f"{path}.") or "function"
     allows = kind == "allowed_tools"
     known = _CHOICE_FIELDS | (_OF_ALLOWED if allows else {kind})
     reading.report_unknown(choice, known, diagnostics, path)

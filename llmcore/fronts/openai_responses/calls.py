@@ -255,6 +255,8 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
         reading.report_call_fields(item, stated, diagnostics)
     own = _OF_BUILT_IN.get(str(item.get("type")))
     if own is not None:
+        for name in own & _OBJECTS:
+            reading.read_field(item, name, dict, f"{diagnostics.path}.")
         reading.report_unknown(item, own | _OF_CALLS, diagnostics)
         reading.report_unknown_inside(item, _INSIDE, diagnostics)
     environment = item.get("environment")
@@ -273,6 +275,7 @@ _OF_BUILT_IN: Final[Mapping[str, frozenset[str]]] = {
     "tool_search_call": frozenset({"arguments", "execution"}),
 }
 """Fields of calls of built-in tools that are read, where the tools are offered as functions."""
+_OBJECTS: Final = frozenset({"action", "environment", "operation"})
 _INSIDE: Final = {"environment": frozenset({"skills", "type"})}
 
 

@@ -353,6 +353,7 @@ class InputReader:
         if not call.id:
             raise invalid(f"{path}: a call needs a call_id.", f"{path}.call_id")
         plain = item.get("type") in _NAMED
+        reading.read_field(item, "namespace", str, f"{path}.")
         if not self._registry.native:
             report_unread(item, self._diagnostics.at(path))
         self._run.add(call if plain else EchoedHostedItem(native=item, path=path, call=call))
