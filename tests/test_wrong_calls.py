@@ -19,10 +19,11 @@ from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.client.middleware.context import trimmed
 from llmcore.client.middleware.telemetry import Telemetry
+from llmcore.generation.abort import AbortController
 from llmcore.generation.batch import requests_in
 from llmcore.generation.retry import retry
 from llmcore.inspector.files import read_document
-from llmcore.mcp import HttpServer
+from llmcore.mcp import HttpServer, McpServers
 from llmcore.schema.codec import from_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.embeddings import EmbeddingResponse
@@ -102,6 +103,8 @@ NAMES = {
     "tokens": _tokens,
     "HostedTool": HostedTool,
     "HttpServer": HttpServer,
+    "McpServers": McpServers,
+    "ABORT": AbortController(),
     "trimmed": trimmed,
     "from_json": from_json,
     "PART": ToolCallPart("c1", "look", {}),
@@ -165,6 +168,13 @@ WRONG = {
     "list(llmcore.Success(1))": r"match it with `case Success\(value\)`",
     "list(closed(sync.stream(_FAKE.model, 'Hi', client=_FAKE.client)))": "read it in its block",
     "closed(sync.stream(_FAKE.model, 'Hi', client=_FAKE.client)).result()": "read it in its block",
+    # values of another type, in settings
+    "_generate('Hi', limits={})": r"a RunLimits, such as RunLimits\(tokens=...\), not a dict",
+    "_generate('Hi', abort_signal=ABORT)": r"its \.signal, not an AbortController",
+    "_generate('Hi', tools=[McpServers({})])": "`async with McpServers",
+    "_generate('Hi', tools=[_double, _double])": "the same name: _double: rename one of them",
+    "sync.generate(request(model=MODEL, prompt='Hi'))": "is a request: give it by name, request=",
+    "Tool('f', 'look', {'city': 'string'}, _double)": "write {'type': 'object', 'properties'",
     # what is not copied
     "copy.deepcopy(llmcore.Conversation())": r"messages=\[\*chat.messages",
     "copy.deepcopy(sync.Conversation())": r"messages=\[\*chat.messages",
@@ -302,7 +312,7 @@ WRONG = {
     # settings of functions that do not generate text
     "sync.embed(EMBEDDING, 'Hi', zzz=1)": r"embed\(\) got .* 'zzz': its settings are provider, ",
     "sync.embed(EMBEDDING, 'Hi', timeouts=5)": "did you mean 'timeout'",
-    "sync.embed(EMBEDDING, 'Hi', timeout='5')": "seconds or a Timeouts, not a str",
+    "sync.embed(EMBEDDING, 'Hi', timeout='5')": r"seconds or Timeouts\(total=...\), not a str",
     "sync.embed_many(EMBEDDING, ['Hi'], dimension=5)": r"embed_many\(\) .* 'dimensions'",
     "sync.rerank('cohere:rerank-v3.5', 'Hi', [], api_key='x')": r"rerank\(\).*configure the prov",
     "sync.generate_image(MODEL, 'Hi', sizes='1K')": r"generate_image\(\) .* 'size'",

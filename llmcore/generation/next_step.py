@@ -73,7 +73,8 @@ def _reject_same_names(tools: Iterable[GivenTool]) -> None:
     names = [name for name in (getattr(item, "name", None) for item in tools) if name]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise InvalidRequestError(f"two tools have the same name: {', '.join(sorted(twice))}")
+        shown = ", ".join(sorted(twice))
+        raise InvalidRequestError(f"two tools have the same name: {shown}: rename one of them")
 
 
 def _tool(given: ToolInput) -> GivenTool:

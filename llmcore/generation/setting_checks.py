@@ -11,6 +11,7 @@ from llmcore.routes.transport_spec import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import hint_for, shown_kind
 from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
 from llmcore.tracebacks import wrong_call
 
 Check: TypeAlias = Callable[[object, "Attribute[Any]", Any], None]
@@ -49,6 +50,8 @@ def is_a_model(_plan: object, attribute: "Attribute[Any]", value: object) -> Non
             f"{attribute.name} is the provider {name}: give one of its models, "
             f"such as {name}(...).model('ID')"
         )
+    if isinstance(value, LLMRequest):
+        raise InvalidRequestError(f"{attribute.name} is a request: give it by name, request=...")
     has_one = isinstance(getattr(value, "model", None), Model)
     hint = f": give its model, {name}(...).model" if has_one else ""
     raise InvalidRequestError(
@@ -79,7 +82,9 @@ def is_count(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
 def check_timeout(given: object) -> None:
     """Raise InvalidRequestError unless *given* is a number, Timeouts or None."""
     if given is not None and not isinstance(given, int | float | Timeouts):
-        raise InvalidRequestError(f"timeout must be seconds or a Timeouts, not {shown_kind(given)}")
+        raise InvalidRequestError(
+            f"timeout must be seconds or Timeouts(total=...), not {shown_kind(given)}"
+        )
 
 
 INSTEAD_IN_CALLS: Final = hint_table(

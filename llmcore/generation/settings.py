@@ -180,9 +180,9 @@ _A_CHOICE = is_a(ToolChoice, instead="a ToolChoice, such as ToolChoice.auto()")
 _A_FORMAT = is_a(ResponseFormat, instead=_FORMATS)
 _APPROVALS = is_a(Mapping, instead="a dict, such as {call.id: True}")
 _A_POLICY = is_a(RetryPolicy, instead="a RetryPolicy")
-_A_LIMIT = is_a(int, float, Timeouts, instead="seconds or a Timeouts")
-_A_SIGNAL = is_a(AbortSignal, instead="the signal of an AbortController")
-_A_RUN_LIMIT = is_a(RunLimits, instead="a RunLimits")
+_A_LIMIT = is_a(int, float, Timeouts, instead="seconds or Timeouts(total=...)")
+_A_SIGNAL = is_a(AbortSignal, instead="the signal of an AbortController, its .signal")
+_A_RUN_LIMIT = is_a(RunLimits, instead="a RunLimits, such as RunLimits(tokens=...)")
 _A_CLIENT = is_a(Client, instead="an llmcore.Client")
 
 

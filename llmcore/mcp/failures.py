@@ -86,6 +86,8 @@ def _known(name: str, cause: BaseException) -> LLMError | None:
         return _of_code(name, cause)
     if isinstance(cause, OSError):
         message = f"the MCP server {name!r} cannot be started: {cause}"
+        if isinstance(cause, FileNotFoundError) and " " in str(cause.filename):
+            message += "; give the arguments apart: StdioServer(command, [argument, ...])"
         return ConfigurationError(message, provider=provider, cause=cause)
     return None
 

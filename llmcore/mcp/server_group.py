@@ -75,9 +75,14 @@ class McpServers:
     def current_tools(self) -> tuple[Tool, ...]:
         """Return the tools that all servers list now.
 
-        Raises ToolChangedError for one that differs from the approved one, and the error of a
-        server whose connection has ended.
+        Raises ToolChangedError for one that differs from the approved one, the error of a server
+        whose connection has ended, and ConfigurationError before they are connected.
         """
+        if not self._has_been_connected:
+            raise ConfigurationError(
+                "the MCP servers are not connected: use them in their block, "
+                "`async with McpServers({...}) as servers`; in blocking code, `with`"
+            )
         tools: list[Tool] = []
         for server in self._servers.values():
             if server.connection.failure is not None:

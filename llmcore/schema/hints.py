@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 from llmcore.foreign_names import hint_table
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.kinds import wrong_kind
+from llmcore.schema.kinds import with_article, wrong_kind
 from llmcore.tracebacks import is_wrong_call, remove_own_frames, wrong_call
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def shown_kind(value: object) -> str:
     kind = type(value)
     own = kind.__module__ == "builtins" or kind.__module__.startswith("llmcore.")
     name = kind.__name__ if own else f"{kind.__module__}.{kind.__qualname__}"
-    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+    return with_article(name)
 
 
 def is_text(_holder: object, attribute: "Attribute[str]", value: object) -> None:

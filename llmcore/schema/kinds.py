@@ -117,7 +117,12 @@ def described(kind: object) -> str:
         return "a path"
     if cls in _SEVERAL:
         return "a list of texts" if arguments[:1] == (str,) else "a list"
-    return f"{'an' if cls.__name__[0] in 'AEIO' else 'a'} {cls.__name__}"
+    return with_article(cls.__name__)
+
+
+def with_article(name: str) -> str:
+    """Return the *name* of a class with its article: `a Message`, `an Image`, `an LLMRequest`."""
+    return f"{'an' if name[0] in 'aeioAEIO' or name.startswith('LLM') else 'a'} {name}"
 
 
 def _may_be_class(value: object, cls: object) -> bool:

@@ -183,8 +183,8 @@ class LLMRequest(Generic[Body_co]):
             return
         names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
         if len(set(names)) < len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise InvalidRequestError(f"two tools have the same name: {', '.join(twice)}")
+            twice = ", ".join(sorted({name for name in names if names.count(name) > 1}))
+            raise InvalidRequestError(f"two tools have the same name: {twice}: rename one of them")
 
     @property
     def model_id(self) -> str:

@@ -50,7 +50,8 @@ def _parameters(schema: object) -> JsonObject:
         root = target
     if root.get("type") != "object":
         raise InvalidRequestError(
-            f"parameters must be a JSON Schema of type 'object', not {root.get('type')!r}"
+            f"parameters must be a JSON Schema of type 'object', not {root.get('type')!r}: write "
+            "{'type': 'object', 'properties': {...}}"
         )
     return copy
 

@@ -208,7 +208,7 @@ def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
         ({"repair_tool_call": 3}, "repair_tool_call must be a function, not an int"),
         ({"response_format": 1}, "response_format must be a ResponseFormat, such as"),
         ({"retry_policy": 3}, "retry_policy must be a RetryPolicy, not an int"),
-        ({"timeout": "5"}, "timeout must be seconds or a Timeouts, not a str"),
+        ({"timeout": "5"}, "timeout must be seconds or Timeouts(total=...), not a str"),
         (
             {"abort_signal": AbortController()},
             "abort_signal must be the signal of an AbortController",

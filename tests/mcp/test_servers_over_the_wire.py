@@ -238,6 +238,12 @@ async def test_program_that_does_not_exist_is_a_configuration_error() -> None:
             pass
 
 
+async def test_command_with_its_arguments_in_one_text_is_explained() -> None:
+    with pytest.raises(ConfigurationError, match=r"StdioServer\(command, \[argument, ...\]\)"):
+        async with McpServers({"t": StdioServer("npx -y a-server")}):
+            pass
+
+
 async def test_address_without_a_server_is_a_network_error() -> None:
     with port_of_nobody() as port, pytest.raises(NetworkError, match="cannot be reached"):
         async with McpServers({"t": HttpServer(f"http://127.0.0.1:{port}/mcp")}):
