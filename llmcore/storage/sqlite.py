@@ -127,6 +127,7 @@ def is_busy(error: Exception) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+_NOT_OURS: Final = "the file is {}: name another file, or move this one away"
 _ADVICE: Final = {
     sqlite3.SQLITE_CANTOPEN: "name a file in a folder that can be written to",
     sqlite3.SQLITE_CORRUPT: "restore the file from a copy, or name another one",
@@ -138,7 +139,7 @@ def _add_advice(error: sqlite3.DatabaseError) -> None:
     """Add to the message of *error* what to do. Raises ForeignFileError for other files."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
-        raise ForeignFileError("the file is not an SQLite database: name another file") from error
+        raise ForeignFileError(_NOT_OURS.format("not an SQLite database")) from error
     if code in _ADVICE:
         error.args = (f"{error}: {_ADVICE[code]}",)
 
@@ -234,7 +235,7 @@ def _has_tables(db: sqlite3.Connection, layout: Layout) -> bool:
     if version == 0 and not tables:
         return False
     if not tables >= layout.names or version == 0:
-        raise ForeignFileError("the file is a database of another kind: name another file")
+        raise ForeignFileError(_NOT_OURS.format("a database of another kind"))
     if version != layout.version:
         raise ForeignFileError(
             f"the file has version {version}; this llmcore reads version {layout.version}"
