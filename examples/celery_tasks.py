@@ -1,7 +1,7 @@
 """Celery: a task that calls a model. Run: `celery -A celery_tasks worker`.
 
-llmcore itself retries after rate limits. The task is retried later only for errors that are
-retryable, after the delay that the provider states.
+The broker needs `pip install 'celery[redis]'`. llmcore itself retries after rate limits. The task
+is retried later only for errors that are retryable, after the delay that the provider states.
 """
 
 from typing import Any
