@@ -78,6 +78,9 @@ def _likely(route: Route[Any], url: str, model_id: str, error: LLMError) -> str:
 
 
 def _version(url: str) -> str:
-    if urlsplit(url).path not in _WITHOUT_VERSION:
-        return ""
-    return "; most servers have their API below /v1: end base_url with it"
+    path = urlsplit(url).path
+    if path in _WITHOUT_VERSION:
+        return "; most servers have their API below /v1: end base_url with it"
+    if path.removeprefix("/api") in _WITHOUT_VERSION:  # the address of Ollama's own API
+        return "; Ollama has this API below /v1: end base_url with it instead of /api"
+    return ""

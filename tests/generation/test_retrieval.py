@@ -290,6 +290,14 @@ def dot(left: tuple[float, ...], right: tuple[float, ...]) -> float:
                 "/v1: end base_url with it (openai, 404)"
             ),
         ),
+        (
+            "http://h:11434/api",
+            404,
+            (
+                "no [request: POST http://h:11434/api/embeddings]; Ollama has this API below /v1: "
+                "end base_url with it instead of /api (openai, 404)"
+            ),
+        ),
         ("http://h/v1", 405, "no [request: POST http://h/v1/embeddings] (openai, 405)"),
         ("http://h/v1", 400, "no (openai, 400)"),
     ],
