@@ -312,6 +312,7 @@ def _head_before_length(
 ) -> bytes:
     """Return the lines of a request's head up to `content-length`, which comes last."""
     sent = headers_before_length(url, dict(headers))
+    sent.pop("content-length", None)
     lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items())]
     if any(map(_NOT_IN_LINES.search, lines)):
         raise ValueError("a header has a line end or a null byte")

@@ -158,6 +158,20 @@ async def test_requests_with_the_same_headers_have_their_own_bodies(server: Loop
     assert got == [(body, str(n // 2), str(n)) for n, body in enumerate(bodies)]
 
 
+async def test_the_length_of_a_body_is_the_one_that_it_has(server: Loopback) -> None:
+    """Whatever a request states that no route has checked."""
+    server.handler = lambda _: Answer([chat_whole()])
+    headers = {"content-length": "1"}
+    sent = HttpRequest(method="POST", url=f"{server.url}/v1", headers=headers, body=b"{}")
+    transport = HttpTransport()
+    for _ in range(2):
+        exchange = await transport.send(sent, Timeouts())
+        assert [chunk async for chunk in exchange.chunks()]
+    await transport.aclose()
+
+    assert [received.body for received in server.received] == [b"{}", b"{}"]
+
+
 async def test_a_request_without_a_body_has_no_length(server: Loopback) -> None:
     """Unless it is a POST, which some servers refuse without one."""
     transport = HttpTransport()
