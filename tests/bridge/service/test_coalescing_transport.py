@@ -1,13 +1,12 @@
 """The head of a response and its first bytes of body go out together."""
 
 import asyncio
+import socket
 from typing import cast
 
 import pytest
 
 from llmcore.bridge.http.http1 import CoalescingTransport
-
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 
 HEAD, BODY, MORE = b"HTTP/1.1 200 OK\r\n\r\n", b"{}", b"more"
 
@@ -32,6 +31,11 @@ def response(written: Written) -> CoalescingTransport:
     return CoalescingTransport(cast("asyncio.Transport", written), asyncio.get_running_loop())
 
 
+on_asyncio = pytest.mark.parametrize("anyio_backend", ["asyncio"])
+
+
+@pytest.mark.anyio
+@on_asyncio
 @pytest.mark.parametrize(
     ("later", "expected"),
     [
@@ -51,6 +55,8 @@ async def test_head_is_written_once_with_the_first_of_the_body(
     assert written.writes == expected
 
 
+@pytest.mark.anyio
+@on_asyncio
 async def test_head_whose_body_comes_later_is_written_in_the_next_turn() -> None:
     transport = response(written := Written())
     transport.write(HEAD)
@@ -60,9 +66,33 @@ async def test_head_whose_body_comes_later_is_written_in_the_next_turn() -> None
     assert written.writes == [HEAD, BODY]
 
 
+@pytest.mark.anyio
+@on_asyncio
 async def test_closing_writes_a_held_head_first() -> None:
     transport = response(written := Written())
     transport.write(HEAD)
     transport.close()
     assert written.writes == [HEAD, b"closed"]
     assert transport.is_closing()
+
+
+async def sent_within_a_turn() -> bytes:
+    """Return what a client has of a response before the event loop's next turn."""
+    ours, theirs = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    with theirs:
+        transport, _ = await loop.create_connection(asyncio.Protocol, sock=ours)
+        response = CoalescingTransport(transport, loop)
+        response.write(HEAD)
+        response.write(BODY)
+        theirs.setblocking(False)
+        received = theirs.recv(1000)
+        transport.close()
+        return received
+
+
+def test_the_first_of_the_body_does_not_wait_for_what_the_turn_does_after_it() -> None:
+    """Reading the rest of a response can take long; uvloop before 0.23 waited for it."""
+    uvloop = pytest.importorskip("uvloop")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(sent_within_a_turn()) == HEAD + BODY
