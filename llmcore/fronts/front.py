@@ -320,6 +320,8 @@ class FrontWriter:
 
     def _take(self) -> list[Event]:
         """Return the events that were written since the last call."""
+        if not self._events:
+            return []
         events = self._events.copy()
         self._events.clear()
         return events

@@ -34,6 +34,8 @@ _TYPES_KEPT: Final = 256
 
 
 def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
+    if type(value) is tuple:
+        return value
     if isinstance(value, str):
         return (value,)
     return tuple(value) if isinstance(value, Iterable) else (value,)  # whose type is then checked

@@ -39,6 +39,7 @@ from llmcore.schema.tools import (
 
 _Item = TypeVar("_Item")
 _Given = TypeVar("_Given")
+_TEXT = frozenset({TextPart})
 
 SystemInput: TypeAlias = Union[str, TextPart, Sequence[Union[str, TextPart]]]
 
@@ -47,6 +48,8 @@ def as_system(value: SystemInput | None) -> tuple[TextPart, ...]:
     """Return *value* as parts; InvalidRequestError if it is not text."""
     if value is None:
         return ()
+    if type(value) is tuple and _TEXT.issuperset(map(type, value)):
+        return cast("tuple[TextPart, ...]", value)
     if isinstance(value, str | TextPart | Mapping):  # a mapping is refused below
         value = (value,)
     items = value if isinstance(value, Iterable) else (value,)  # which is refused below

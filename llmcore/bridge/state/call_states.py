@@ -124,6 +124,8 @@ class CallStates:
 
     async def keep(self, owner: str, states: Mapping[str, str], *, stored: bool = True) -> None:
         """Remember *states*, and write them to the store if they are to be *stored*."""
+        if not states:  # as for a response without calls
+            return
         self.put(owner, states)
         items = {
             _name(owner, key): {"state": sealed}

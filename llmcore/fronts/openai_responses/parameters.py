@@ -78,15 +78,17 @@ _REPEATED: Final[Mapping[str, type]] = {
     "service_tier": str,
 }
 """The types of fields that every response repeats."""
+_TYPED: Final[Mapping[str, type]] = {
+    **_REPEATED,
+    **{name: parameter.kind for name, parameter in _NATIVE.items() if parameter.kind is not None},
+}
 
 
 def check_types(body: Body) -> None:
     """Raise FrontError for a field of another type, which a response could not repeat."""
-    for name, kind in _REPEATED.items():
-        read_field(body, name, kind)
-    for name, parameter in _NATIVE.items():
-        if parameter.kind is not None:
-            read_field(body, name, parameter.kind)
+    for name in body:
+        if name in _TYPED:
+            read_field(body, name, _TYPED[name])
     for name, value in object_or_empty(body.get("metadata")).items():
         if not isinstance(value, str):
             place = f"metadata.{name[:100]}"
