@@ -110,6 +110,10 @@ class SpendJournal:
             self._running.append(b"".join(map(_packed, settlements)))
             self._noted.update(settlement.id for settlement in settlements)
 
+    def has_noted(self, response: str) -> bool:
+        """Return whether *response* is noted as running."""
+        return response in self._noted
+
     def ended(self, response: str) -> None:
         """Withdraw what was noted of *response*, which is going to be settled. OSError."""
         if self._running is None or response not in self._noted:

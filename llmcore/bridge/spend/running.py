@@ -52,7 +52,7 @@ class RunningResponses(Generic[_Charge]):
     def end(self, charge: _Charge) -> None:
         """Withdraw the note of a response that is about to be settled."""
         self._open.discard(charge)
-        if self._journal is not None:
+        if self._journal is not None and self._journal.has_noted(charge.id):
             with self._failures:
                 self._journal.ended(charge.id)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import anyio
 import httpx
 import pytest
 from attrs import evolve
@@ -17,8 +18,10 @@ from msgspec.structs import replace
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.spend import journal as journal_module
+from llmcore.bridge.spend import running as running_module
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow
+from llmcore.bridge.spend.running import RunningResponses
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_sql import SqliteLedger
@@ -224,6 +227,38 @@ async def test_a_folder_that_cannot_be_written_holds_no_response_up(
             statuses = [(await client.post("/v1/responses", json=body())).status_code for _ in "ab"]
 
     assert statuses == [200, 200]
+    noted = [one for one in caplog.records if one.getMessage() == "spend_not_journaled"]
+    assert len(noted) == 1
+
+
+class Charged:
+    """The account of a response."""
+
+    id = "a"
+
+
+@pytest.mark.anyio
+async def test_a_disk_that_takes_no_notes_is_logged_once_while_responses_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The end of a response that is not noted writes nothing, and does not count as a success."""
+    refused = anyio.Event()
+
+    def refuse(*_: object) -> None:
+        refused.set()
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(running_module, "_NOTED_S", 0.0)
+    monkeypatch.setattr(SpendJournal, "note_running", refuse)
+    running = RunningResponses[Charged](SpendJournal(tmp_path, "x"), lambda _: None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(running.note)
+        for _ in range(3):
+            await refused.wait()
+            refused = anyio.Event()
+            running.end(Charged())
+        tasks.cancel_scope.cancel()
+
     noted = [one for one in caplog.records if one.getMessage() == "spend_not_journaled"]
     assert len(noted) == 1
 
