@@ -37,7 +37,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.openai_chat.names import CALL_FIELDS, METADATA_KEY
+from llmcore.protocols.openai_chat.names import CALL_FIELDS, METADATA_KEY, cleaned, repeated
 from llmcore.protocols.openai_chat.state import (
     DELTAS,
     MAX_PENDING,
@@ -47,12 +47,10 @@ from llmcore.protocols.openai_chat.state import (
     ChatState,
     Pending,
     add_fragment,
-    cleaned,
     close_segment,
     end_arguments,
     is_object,
     open_segment,
-    repeated,
     repeats,
 )
 from llmcore.protocols.response_parts import Events

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
 from llmcore.protocols.tools import OPENAI_TOOL_NAMES, CallIdRule
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject
 from llmcore.schema.native_json import objects, str_or_empty
@@ -354,3 +355,34 @@ def _joined(group: Sequence[dict[str, Any]]) -> JsonValue:
         if texts:
             block[name] = "".join(texts)
     return block
+
+
+# -- reports of calls
+
+
+def cleaned(name: str) -> Diagnostic:
+    """Return the report of a call whose tool's name had marks of a template around it."""
+    return Diagnostic(
+        "tool-name-cleaned",
+        name,
+        action="changed",
+        message="the server sent the name with marks of the model's template, which are left out",
+    )
+
+
+def repeated(name: str) -> Diagnostic:
+    """Return the report of arguments that were repeated."""
+    return Diagnostic(
+        "repeated-tool-arguments",
+        name,
+        action="changed",
+        message="the server sent the arguments more than once; they are read once",
+    )
+
+
+NO_CALL: Final = Diagnostic(
+    "tool-call-missing",
+    "tool_choice",
+    action="noted",
+    message="a tool call was required, but the response has none; it stays text",
+)

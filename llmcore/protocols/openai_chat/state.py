@@ -33,7 +33,6 @@ from llmcore.protocols.openai_chat.names import (
 from llmcore.protocols.response_parts import Events, StreamContext
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import ReasoningDelta, ReasoningEnd, ReasoningStart, TextEnd, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, json_or_text
 from llmcore.schema.persistent import PersistentList, to_list
@@ -445,34 +444,6 @@ def may_continue(text: str, more: str) -> bool:
 def is_object(text: str) -> bool:
     """Return whether *text* is a whole JSON object by itself."""
     return text.lstrip().startswith("{") and isinstance(json_or_text(text), dict)
-
-
-def cleaned(name: str) -> Diagnostic:
-    """Return the report of a call whose tool's name had marks of a template around it."""
-    return Diagnostic(
-        "tool-name-cleaned",
-        name,
-        action="changed",
-        message="the server sent the name with marks of the model's template, which are left out",
-    )
-
-
-def repeated(name: str) -> Diagnostic:
-    """Return the report of arguments that were repeated."""
-    return Diagnostic(
-        "repeated-tool-arguments",
-        name,
-        action="changed",
-        message="the server sent the arguments more than once; they are read once",
-    )
-
-
-NO_CALL: Final = Diagnostic(
-    "tool-call-missing",
-    "tool_choice",
-    action="noted",
-    message="a tool call was required, but the response has none; it stays text",
-)
 
 
 # -- thinking that a server repeats from its beginning

@@ -27,7 +27,7 @@ from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.openai_chat import calls, content, executed, finish, names
 from llmcore.protocols.openai_chat.content import new_in_message
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_last_segment
+from llmcore.protocols.openai_chat.state import ChatCall, ChatState, close_last_segment
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
     Events,
@@ -245,7 +245,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     diagnostics: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
         state = calls.forced_call(state, events)
-        diagnostics = () if state.calls.calls else (NO_CALL,)
+        diagnostics = () if state.calls.calls else (names.NO_CALL,)
     if state.lost_places:
         diagnostics += (executed.NO_PLACES,)
     if state.calls.calls:
