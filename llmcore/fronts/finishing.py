@@ -66,11 +66,16 @@ def stop_sequence(event: Finish, sequences: Sequence[str]) -> str | None:
 
 # -- what a provider states of a response besides
 
-_BY_EVENTS: Final = frozenset({"citationMetadata", "service_tier", "urlContextMetadata"})
+_BY_EVENTS: Final = frozenset(
+    {"citationMetadata", "serviceTier", "service_tier", "urlContextMetadata"}
+)
 """Facts whose content events have, too: sources, and the tier in `Usage`."""
-_OF_SERVER: Final = frozenset({"createTime", "resume", "system_fingerprint"})
-"""Facts that identify a server and its response, as the id of the response does."""
+_OF_SERVER: Final = frozenset(
+    {"createTime", "metrics", "resume", "system_fingerprint", "timings", "x_groq"}
+)
+"""Facts that identify a server and its response, as the id of the response does, or time it."""
 _USUAL: Final[Mapping[str, tuple[object, ...]]] = {
+    "performanceConfig": ({"latency": "standard"},),
     "inference_geo": ("global", "not_available"),
     "service_tier": ("auto", "default", "standard"),
     "speed": ("standard",),

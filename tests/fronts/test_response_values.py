@@ -308,6 +308,18 @@ FACTS: Final[Mapping[str, tuple[str, dict[str, Any], str]]] = {
         _with(GEMINI, "candidates", 0, safetyRatings=[{"probability": "LOW"}]),
         "safetyRatings",
     ),
+    "trace of a guardrail": (
+        "bedrock-converse",
+        {
+            "output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}},
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+            "metrics": {"latencyMs": 5},
+            "performanceConfig": {"latency": "standard"},
+            "trace": {"guardrail": {"actionReason": "none"}},
+        },
+        "trace",
+    ),
     "what is to be shown with a search": (
         "gemini",
         _with(
