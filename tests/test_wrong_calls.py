@@ -53,6 +53,16 @@ def _generate_many(prompts: Any, **settings: Any) -> object:
     return sync.generate_many(fake.model, prompts, client=fake.client, **settings)
 
 
+def _run_batch(requests: Any) -> object:
+    return sync.run_batch(requests, model=_FAKE.model, client=_FAKE.client)
+
+
+def _read_part(part: Any) -> object:
+    model = OpenAI(api_key="k").chat("m")
+    asked = request(model=model, messages=[Message.user(part)])
+    return llmcore.Client(environ={}).prepare(asked).unwrap()
+
+
 async def _unawaited() -> str:
     return "x.db"
 
@@ -98,6 +108,8 @@ NAMES = {
     "NONE": llmcore.Client(environ={}),
     "OPENAI": llmcore.Client.from_env(environ={"OPENAI_API_KEY": "sk-1"}),
     "_generate_many": _generate_many,
+    "_run_batch": _run_batch,
+    "_read_part": _read_part,
     "call": call,
     "unawaited": _unawaited,
     "tokens": _tokens,
@@ -175,6 +187,10 @@ WRONG = {
     "_generate('Hi', tools=[_double, _double])": "the same name: _double: rename one of them",
     "sync.generate(request(model=MODEL, prompt='Hi'))": "is a request: give it by name, request=",
     "Tool('f', 'look', {'city': 'string'}, _double)": "write {'type': 'object', 'properties'",
+    "_run_batch(['Hi'])": r"got a str \(generate_many takes prompts alone\)",
+    "_run_batch({'a': 'Hi'})": "pairs of an id and a request.* got a tuple",
+    "_run_batch([('a', 'Hi')])": "pairs of an id and a request",
+    "_read_part(ImagePart.of('aGk=' * 99))": r"\(396 characters\).*base64.b64decode",
     # what is not copied
     "copy.deepcopy(llmcore.Conversation())": r"messages=\[\*chat.messages",
     "copy.deepcopy(sync.Conversation())": r"messages=\[\*chat.messages",

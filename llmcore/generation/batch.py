@@ -33,7 +33,7 @@ from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, unreadable_file
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import nearest
+from llmcore.schema.hints import nearest, shown_kind
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.response import LLMResponse
@@ -234,7 +234,7 @@ def each_once(
         named = given.items() if isinstance(given, Mapping) else given
         pairs = cast("Iterable[tuple[str, LLMRequest]]", named)
     seen: set[str] = set()
-    for id_, llm_request in pairs:
+    for id_, llm_request in map(_checked_pair, pairs):
         if id_ in seen:
             raise InvalidRequestError(f"two requests have the id {id_!r}")
         seen.add(id_)
@@ -242,6 +242,16 @@ def each_once(
             yield id_, llm_request
         else:
             yield id_, evolve(llm_request, model=model)
+
+
+def _checked_pair(given: object) -> tuple[str, LLMRequest]:
+    match given:
+        case (str(id_), LLMRequest() as llm_request):
+            return id_, llm_request
+    raise InvalidRequestError(
+        "requests are pairs of an id and a request(model=..., prompt=...), a dict of requests by "
+        f"id, or a file; got {shown_kind(given)} (generate_many takes prompts alone)"
+    )
 
 
 def requests_in(file: str | Path) -> Iterator[tuple[str, LLMRequest]]:

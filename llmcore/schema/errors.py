@@ -25,6 +25,7 @@ Results carry these errors in `Failure`; the raising API raises them. They can b
 by value, and never contain a secret.
 """
 
+from errno import ENAMETOOLONG
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from attrs import Factory, define, field, fields_dict
@@ -273,8 +274,11 @@ def install_extra(extra: str) -> str:
 
 def unreadable_file(source: object, error: Exception) -> InvalidRequestError:
     """Return the error for a file that *error* kept from being read, or for an impossible path."""
-    reason = getattr(error, "strerror", None) or error
-    return InvalidRequestError(f"cannot read {source}: {reason}", cause=error)
+    shown, reason = str(source), getattr(error, "strerror", None) or error
+    if getattr(error, "errno", None) == ENAMETOOLONG:  # a text that is not a path
+        shown = f"{shown[:60]}... ({len(shown)} characters)"
+        reason = f"{reason}; content in base64 is given as data=base64.b64decode(...)"
+    return InvalidRequestError(f"cannot read {shown}: {reason}", cause=error)
 
 
 def error_types() -> dict[str, type[LLMError]]:

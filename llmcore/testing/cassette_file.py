@@ -44,7 +44,9 @@ def load(path: str | Path) -> Cassette:
         return loads(Path(path).read_text("utf-8-sig"))  # editors of Windows write a BOM
     except OSError as error:
         raise CassetteError(f"cannot read {path}: {error.strerror or error}") from error
-    except (CassetteError, ValueError) as error:  # not UTF-8, or a zero byte in the path
+    except UnicodeDecodeError as error:
+        raise CassetteError(f"{path} holds no cassette: it is not UTF-8 text") from error
+    except (CassetteError, ValueError) as error:  # a zero byte in the path
         raise CassetteError(f"{path} holds no cassette: {error}") from error
 
 
