@@ -6,8 +6,8 @@ server is connected.
 In reading order: `servers` (what a server is, as a value), `server_group` (`McpServers`, whose
 tools a run offers), `connection` (one connected server and its calls), `connecting` (how it is
 reached), `listing` (what it lists), `server_tools` (tools made of that), `results` (results as
-content parts), `http_client` (the HTTP client with its limits), `oauth` (logins), `failures`
-(errors of the SDK as errors of this library).
+content parts), `http_client` (the HTTP client with its limits), `limited_lines` (the messages of a
+process within limits), `oauth` (logins), `failures` (errors of the SDK as errors of this library).
 """
 
 from llmcore.lazy_names import lazy_names

@@ -5,6 +5,7 @@ import sys
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
+from llmcore.mcp.limited_lines import encoding_of_lines
 from llmcore.mcp.servers import HttpServer, McpServer, StdioServer
 from llmcore.schema.errors import missing_extra
 from llmcore.version import VERSION
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
     from mcp.client.session import MessageHandlerFnT
 
     from llmcore.mcp.http_client import LimitedTransport
+
+
+def load_sdk() -> None:
+    """Import the SDK, which takes a second. Raises ConfigurationError without the extra `mcp`."""
+    try:
+        import mcp.client.streamable_http  # noqa: F401
+    except ImportError as error:
+        raise missing_extra("an MCP server", "mcp", error) from error
 
 
 def client_of(transport: Any, on_message: "MessageHandlerFnT") -> "mcp.Client":
@@ -32,12 +41,9 @@ async def transport_of(
 ) -> "tuple[Any, LimitedTransport | None]":
     """Return what a client of *server* connects to, and the HTTP transport below it, if any.
 
-    *stack* closes it. Raises ConfigurationError without the extra `mcp`.
+    *stack* closes it. The SDK has been loaded.
     """
-    try:
-        import mcp
-    except ImportError as error:
-        raise missing_extra("an MCP server", "mcp", error) from error
+    import mcp
     from mcp.client.streamable_http import streamable_http_client
 
     if isinstance(server, StdioServer):
@@ -46,6 +52,7 @@ async def transport_of(
             args=list(server.args),
             env=dict(server.env),
             cwd=server.cwd,
+            encoding=encoding_of_lines(server.max_body_bytes),
             encoding_error_handler="replace",  # a bad byte would end the reading, unnoticed
         )
         return mcp.stdio_client(parameters, errlog=_stderr()), None

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Self
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from llmcore.client.loop_task import ContextTask
 from llmcore.generation.approvals import ToolChangedError
 from llmcore.generation.tool import Tool
+from llmcore.mcp.connecting import load_sdk
 from llmcore.mcp.connection import ServerConnection
 from llmcore.mcp.oauth import OAuthLogin
 from llmcore.mcp.server_tools import SEPARATOR, ServerTools, prompt_messages, read
@@ -163,6 +165,7 @@ class McpServers:
 
     async def _connect(self, group: TaskGroup) -> None:
         """Connect all servers at the same time; raise the first error."""
+        await anyio.to_thread.run_sync(load_sdk)  # its time counts for no server
         errors: list[LLMError] = []
 
         async def connect(connection: ServerConnection) -> None:

@@ -56,7 +56,10 @@ class _Server:
     max_result_bytes: int = field(default=8 << 20, validator=_more_than_0)
     """The largest result; a larger one is a tool error."""
     max_body_bytes: int = field(default=16 << 20, validator=_more_than_0)
-    """The largest response over HTTP, or event of a stream; a larger one is not read to its end."""
+    """The largest response over HTTP, event of a stream, or message of a process.
+
+    A larger one is not kept, and fails the call.
+    """
 
 
 @with_checked_arguments()

@@ -34,13 +34,14 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 
 
-def program(**options: Any) -> StdioServer:
+def program() -> StdioServer:
+    """Return a server whose start takes more than a second of a core, for imports."""
     return StdioServer(
         sys.executable,
         ("-m", "tests.support.servers.mcp_program"),
         env={"PYTHONPATH": str(ROOT)},
         cwd=ROOT,
-        **options,
+        connect_seconds=300,  # on a machine that is busy, the default of 30 can be too few
     )
 
 
