@@ -372,15 +372,14 @@ async def _reaches_end(chunks: Chunks) -> bool:
     already. The rest is not waited for beyond a short limit, and its faults are not errors.
     """
     left = _LINGERING_BYTES
-    with contextlib.suppress(LLMError):
-        at_end = getattr(chunks, "at_end", None)
-        if at_end is not None and at_end():  # a time limit costs more than the read
-            return await anext(chunks, None) is None
-        with new_scope(current_time() + _LINGERING_SECONDS):
-            while left > 0:
-                if (chunk := await anext(chunks, None)) is None:
-                    return True
-                left -= len(chunk)
+    at_end = getattr(chunks, "at_end", None)
+    if at_end is not None and at_end():  # a time limit costs more than the read
+        return await anext(chunks, None) is None
+    with contextlib.suppress(LLMError), new_scope(current_time() + _LINGERING_SECONDS):
+        while left > 0:
+            if (chunk := await anext(chunks, None)) is None:
+                return True
+            left -= len(chunk)
     return False
 
 

@@ -42,6 +42,10 @@ _Head: TypeAlias = tuple[Callable[[bytes, int], tuple[Any, ...]], bytes, int, st
 first of these, the CRC-32 so far, the name of the frame, and its payload if that is in the headers,
 too."""
 _MOST_KNOWN, _MOST_HEADS, _LARGE = 128, 512, 1024
+_SHARED: Final = 64 * 1024
+"""In chunks of so many bytes, messages are read by what other streams had before."""
+_KNOWN: Final[dict[int, _Head]] = {}
+"""The last prelude and headers for each length of a message; streams repeat the same few."""
 
 
 @define(eq=False)
@@ -61,7 +65,7 @@ class EventStreamDecoder:
     _started: bool = field(init=False, default=False)
     """Whether a valid prelude was read, so that this is an event stream."""
     _known: dict[int, _Head] = field(init=False, factory=dict)
-    """The last prelude and headers for each length of a message; a stream repeats the same few."""
+    """What `_KNOWN` is for other streams, for chunks that may have longer messages."""
     _failure: str = field(init=False, default="")
     """Not the error: its traceback would keep this decoder until a garbage collection."""
     _retryable: bool = field(init=False, default=True)
@@ -98,14 +102,15 @@ class EventStreamDecoder:
             chunk = bytes(held)
             held.clear()
         at = 0
-        size, known = len(chunk), self._known
+        size = len(chunk)
+        known = _KNOWN if size <= min(_SHARED, self.max_frame_bytes) else self._known
         total_at = _CHECKSUM.unpack_from
         while size - at >= _PRELUDE.size:
             total = total_at(chunk, at)[0]
             head = known.get(total) if at + total <= size else None
             before, payload, stated = (b"", b"", 0) if head is None else head[0](chunk, at)
             if head is None or before != head[1]:
-                if not self._new_head(chunk, at):
+                if not self._new_head(chunk, at, known):
                     break
                 continue
             _, _, checksum, name, instead = head
@@ -115,13 +120,15 @@ class EventStreamDecoder:
             at += total
         else:
             self._needed = _PRELUDE.size
+        self._started = self._started or at > 0
         held += chunk[at:]
 
-    def _new_head(self, chunk: bytes, at: int) -> bool:
-        """Read the message at *at* up to its payload, and remember it for its length.
+    def _new_head(self, chunk: bytes, at: int, known: dict[int, _Head]) -> bool:
+        """Read the message at *at* up to its payload, and put it into *known* for its length.
 
         Returns False, and sets `_needed`, if there are too few bytes for that.
         """
+        self._started = self._started or at > 0
         total, length, checksum = _PRELUDE.unpack_from(chunk, at)
         if crc32(chunk[at : at + 8]) != checksum or not self._fits(total, length):
             self._needed = self._quotable(chunk, total, length, checksum, at)
@@ -135,9 +142,9 @@ class EventStreamDecoder:
             raise StreamError(_BAD_CHECKSUM)  # before its headers are read
         before = chunk[at : at + _PRELUDE.size + length]
         is_large = len(before) > _LARGE
-        if len(self._known) >= _MOST_KNOWN or is_large:  # a hostile server repeats none
-            self._known.clear()
-        self._known[total] = (_head_of if is_large else _known_head)(before, total)
+        if len(known) >= _MOST_HEADS or is_large:  # a hostile server repeats none
+            known.clear()
+        known[total] = (_head_of if is_large else _known_head)(before, total)
         return True
 
     def _fits(self, total: int, headers: int) -> bool:

@@ -6,6 +6,7 @@ from zlib import crc32
 
 import pytest
 
+from llmcore.routes.aws_event_stream import _known_head
 from llmcore.routes.framing import Frame, Framing
 from llmcore.schema.errors import StreamError
 
@@ -197,6 +198,16 @@ def test_many_different_headers_are_not_all_remembered() -> None:
     assert [name for name, _ in frames(*(event(name, b"") for name in names * 2))] == names * 2
 
 
+def test_headers_that_another_stream_had_are_not_read_again() -> None:
+    """Streams of one API have the same few, with some hundred lengths of messages."""
+    body = b"".join(event("delta", b"x" * length) for length in range(20))
+    first = frames(body)
+    read = _known_head.cache_info()
+
+    assert frames(body) == first
+    assert _known_head.cache_info() == read
+
+
 # -- damage
 
 
@@ -285,11 +296,12 @@ def test_a_text_body_is_quoted(body: bytes, size: int) -> None:
 
 
 def test_text_after_a_message_is_damage() -> None:
-    """It could be anything, so it is not quoted."""
-    assert outcome(STREAM[0] + b'{"message":"no"}') == (
-        FRAMES[:1],
-        "an event stream message begins with a wrong checksum",
-    )
+    """It could be anything, so it is not quoted; also where another stream had the message."""
+    for _ in range(2):
+        assert outcome(STREAM[0] + b'{"message":"no"}') == (
+            FRAMES[:1],
+            "an event stream message begins with a wrong checksum",
+        )
 
 
 def test_binary_that_is_not_an_event_stream() -> None:
