@@ -65,7 +65,7 @@ class EventStreamDecoder:
     _started: bool = field(init=False, default=False)
     """Whether a valid prelude was read, so that this is an event stream."""
     _known: dict[int, _Head] = field(init=False, factory=dict)
-    """What `_KNOWN` is for other streams, for chunks that may have longer messages."""
+    """The heads of this stream alone, for chunks that may have longer messages."""
     _failure: str = field(init=False, default="")
     """Not the error: its traceback would keep this decoder until a garbage collection."""
     _retryable: bool = field(init=False, default=True)
