@@ -16,7 +16,6 @@ While each read of a stream brings an event, it is `_read_unscoped` that reads, 
 Every exit frees the connection, which is reused if the response was read to its end.
 """
 
-import contextlib
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -373,13 +372,16 @@ async def _reaches_end(chunks: Chunks) -> bool:
     """
     left = _LINGERING_BYTES
     at_end = getattr(chunks, "at_end", None)
-    if at_end is not None and at_end():  # a time limit costs more than the read
-        return await anext(chunks, None) is None
-    with contextlib.suppress(LLMError), new_scope(current_time() + _LINGERING_SECONDS):
-        while left > 0:
-            if (chunk := await anext(chunks, None)) is None:
-                return True
-            left -= len(chunk)
+    try:
+        if at_end is not None and at_end():  # a time limit costs more than the read
+            return await anext(chunks, None) is None
+        with new_scope(current_time() + _LINGERING_SECONDS):
+            while left > 0:
+                if (chunk := await anext(chunks, None)) is None:
+                    return True
+                left -= len(chunk)
+    except LLMError:
+        return False
     return False
 
 
