@@ -43,7 +43,7 @@ first of these, the CRC-32 so far, the name of the frame, and its payload if tha
 too."""
 _MOST_KNOWN, _MOST_HEADS, _LARGE = 128, 512, 1024
 _SHARED: Final = 64 * 1024
-"""What is learned of the messages in chunks of up to so many bytes is kept for other streams."""
+"""Chunks of up to so many bytes are read by the heads that all streams share."""
 _KNOWN: Final[dict[int, _Head]] = {}
 """The last prelude and headers for each length of a message; streams repeat the same few."""
 
@@ -65,7 +65,7 @@ class EventStreamDecoder:
     _started: bool = field(init=False, default=False)
     """Whether a valid prelude was read, so that this is an event stream."""
     _known: dict[int, _Head] = field(init=False, factory=dict)
-    """As `_KNOWN`, for this stream alone: what longer chunks had, whose messages may be longer."""
+    """The heads of this stream alone, for longer chunks: their messages may be longer, too."""
     _failure: str = field(init=False, default="")
     """Not the error: its traceback would keep this decoder until a garbage collection."""
     _retryable: bool = field(init=False, default=True)
