@@ -17,7 +17,7 @@ from attrs import evolve
 from llmcore.client.address_hints import hint_for_address
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.credentials import Credentials
-from llmcore.client.error_responses import close_response, redact_error, response_error
+from llmcore.client.error_responses import REDIRECTED, close_response, redact_error, response_error
 from llmcore.client.transport import Exchange
 from llmcore.client.transport_selection import Transports
 from llmcore.protocols.failures.errors import error_from_body
@@ -45,8 +45,6 @@ from llmcore.schema.result import Failure, Result, Success
 _T = TypeVar("_T")
 
 _UNAUTHORIZED: Final = 401
-_REDIRECTED: Final = 300
-"""The lowest status that is an error."""
 _ENVELOPE: Final = frozenset({"error", "type", "request_id", "status", "code"})
 """The fields of a document that is an error and nothing else; some servers send it with a 200."""
 _MOST_PAGES: Final = 100
@@ -160,7 +158,7 @@ class UnaryCalls:
                 context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
                 request = prepare(context).unwrap()
                 exchange = await self._sent(route, request, limits)
-                if exchange.status < _REDIRECTED:
+                if exchange.status < REDIRECTED:
                     return exchange, request
                 error = await response_error(exchange, route.provider)
                 location = exchange.headers.get("location")

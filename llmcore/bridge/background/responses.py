@@ -1,7 +1,6 @@
 """The background responses that this process makes, within limits of their number."""
 
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias, TypeVar
 
@@ -66,8 +65,6 @@ class BackgroundResponses:
         self.store = store
         self._places = FairPlaces(at_once)
         self._local: dict[str, BackgroundResponse] = {}
-        self._groups: Counter[Group] = Counter()
-        """How many responses of each group are under way or wait."""
         self._gauge = metrics.background_responses
         self._closing = False
         self._idle = anyio.Event()
@@ -81,7 +78,8 @@ class BackgroundResponses:
             raise overloaded("the gateway is shutting down")
         if len(self._local) >= 2 * self._places.most:
             raise overloaded(f"{len(self._local)} background responses are under way or wait")
-        if (count := self._groups[group]) >= 2 * self._places.most_of_one:
+        count = sum(response.group == group for response in self._local.values())
+        if count >= 2 * self._places.most_of_one:
             message = f"{count} background responses of this key and model are under way or wait"
             raise overloaded(message)
 
@@ -99,15 +97,14 @@ class BackgroundResponses:
     ) -> None:
         """Begin the response of *run*, whose *record* is queued; *done* is called at its end.
 
-        Raises StateUnavailableError, and FrontError if there is no room. In both cases *run* is
-        closed and *done* is called.
+        Raises StateUnavailableError if the store fails, or FrontError if there is no room; before
+        that, *run* is closed and *done* is called.
         """
         log_ = EventLog(self.store, record.id)
         response = BackgroundResponse(record, run, final, refused, done, log_)
         try:
             self.check_room(response.group)
             self._local[record.id] = response
-            self._groups[response.group] += 1
             self._gauge.set(len(self._local))
             await self.lifecycle.begin(record)
         except BaseException:
@@ -229,9 +226,7 @@ class BackgroundResponses:
             self._drop(response)
 
     def _drop(self, response: BackgroundResponse) -> None:
-        if self._local.pop(response.record.id, None) is not None:
-            self._groups[response.group] -= 1
-            self._groups += Counter()  # without those that are 0
+        self._local.pop(response.record.id, None)
         response.done()
         self._gauge.set(len(self._local))
         response.log.wake()
