@@ -135,6 +135,8 @@ class SseDecoder:
             with memoryview(held) as view:
                 complete = bytes(view[:end])
             del held[:end]
+        if held.startswith(b"\n"):  # blank lines before an event
+            del held[: len(held) - len(held.lstrip(b"\n"))]
         if _LF in chunk and held.startswith(b"{"):
             end = _end_of_json_lines(held)
             complete += held[:end] + b"\n" if end else b""

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llmcore.routes.framing import Frame, Framing
@@ -145,7 +145,7 @@ def test_only_one_byte_order_mark_is_dropped_and_only_at_the_start() -> None:
 
 
 pieces = st.sampled_from(
-    [b"data", b"data: ", b"data:1", b"data: {}", b"event: e", b"id: 1", b"retry: 1", b":", b" "]
+    [b"data", b"data: ", b"data:1", b"data: {", b"event: e", b"id: 1", b"retry: 1", b":", b" "]
     + [b"\n", b"\r", b"\r\n", b"\n\n", b"\r\r", b"\r\n\r\n"] * 2
     + [BOM, b"\xef", "\u2028".encode(), b"\xff"]
 )
@@ -336,6 +336,7 @@ def test_a_line_of_json_goes_out_with_its_line_end() -> None:
     cuts=st.lists(st.integers(0, 200), max_size=8),
     limit=st.sampled_from([7, 9, 20, 1000]),
 )
+@example([b"", b'{"a": 1}', b"data: 1", b"data: 1\n"], b"\n", [20], 9)
 def test_lines_of_json_among_events_are_the_same_in_any_slices(
     lines: list[bytes], line_end: bytes, cuts: list[int], limit: int
 ) -> None:
