@@ -364,7 +364,10 @@ def without_texts(native: NativeObject) -> NativeObject:
 
 def _emptied(part: NativeObject) -> NativeObject:
     facts = PART_TYPES.get(part_type(part))
-    return part if facts is None else {**part, facts.text: "", "logprobs": []}
+    if facts is None:
+        return part
+    emptied = {facts.text: "", "logprobs": []}
+    return {name: emptied.get(name, value) for name, value in part.items()}
 
 
 def part_number(event: NativeObject, type_: str, item: Item) -> int:
