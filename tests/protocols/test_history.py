@@ -163,7 +163,7 @@ def check_ids(messages: Sequence[Message], policy: HistoryPolicy) -> None:
     assert len(made) == len({call_id for call_id, _ in made})
     rule = policy.call_ids
     for call_id, origin in made:
-        assert rule.allows(call_id) or (origin is not None and policy.same_api(origin))
+        assert rule.allows(call_id) or (origin is not None and policy.keeps_opaque(origin))
 
 
 def check_parts(message: Message, policy: HistoryPolicy) -> None:
@@ -975,6 +975,23 @@ def test_a_merged_response_keeps_the_origin_of_what_is_left_in_it() -> None:
 
     assert merged.origin == OWN
     assert [type(part) for part in merged.content] == [TextPart, ReasoningPart, TextPart]
+
+
+def test_a_merged_response_keeps_the_origin_whose_ids_are_in_it() -> None:
+    """An id that only its API takes stays, also when the message is repaired again."""
+    history = [
+        Message.user("a"),
+        Message.assistant("b"),
+        Message.assistant(ToolCallPart("x|y", "look", {}), origin=OWN),
+        Message.tool("x|y", "found"),
+    ]
+
+    once = repair(history, MESSAGES)
+    again = repair(once.messages, MESSAGES)
+
+    assert once.messages[1].origin == OWN
+    assert [call.id for call in once.messages[1].tool_calls] == ["x|y"]
+    assert again.messages == once.messages
 
 
 def test_a_merged_response_keeps_the_origin_of_its_hosted_parts() -> None:

@@ -90,7 +90,7 @@ def _keeps_id(call_id: str, origin: Origin | None, policy: HistoryPolicy) -> boo
     """
     if policy.call_ids.allows(call_id):
         return True
-    own = origin is not None and policy.same_api(origin)
+    own = origin is not None and policy.keeps_opaque(origin)
     return own and not is_synthetic_call_id(call_id)
 
 

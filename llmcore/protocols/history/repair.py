@@ -300,12 +300,13 @@ def _name(sources: list[Message], role: Role, diagnostics: Diagnostics) -> str |
 
 
 def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
-    """Return the origin whose opaque data is still in the message."""
+    """Return the origin whose opaque data and ids are still in the message."""
+    origins = [source.origin for source in sources]
     for accepts in (policy.keeps_opaque, policy.same_api):
-        for source in sources:
-            if accepts(source.origin):
-                return source.origin
-    return sources[0].origin if sources else None
+        accepted = [origin for origin in origins if accepts(origin)]
+        if accepted:  # a stated one first: ids that only its API made are kept for it
+            return next((origin for origin in accepted if origin is not None), None)
+    return origins[0] if origins else None
 
 
 def _started_by_user(messages: list[Arranged], diagnostics: Diagnostics) -> list[Arranged]:
