@@ -45,9 +45,10 @@ def answers(draw: st.DrawFn) -> Answer:
     finish = draw(st.sampled_from(["STOP", "MAX_TOKENS", "SAFETY", "MALFORMED_FUNCTION_CALL"]))
     chunks: list[dict[str, Any]] = []
     batch: list[dict[str, Any]] = []
-    for part in said:
+    for part, following in zip(said, [*said[1:], {}], strict=False):
         batch.append(part)
-        if draw(st.booleans()):
+        # A signed text at the start of a chunk may be the end of the text before it.
+        if not {"text", "thoughtSignature"} <= following.keys() and draw(st.booleans()):
             chunks.append(chunk(*batch))
             batch = []
     chunks.append(chunk(*batch, finish=finish))
