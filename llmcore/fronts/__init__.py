@@ -2,7 +2,8 @@
 
 - `front`: the type, the values that its functions take and return, and the fronts by their ids
 - `errors`: why a request has no response; `policy`: decisions where the two sides differ
-- `reading`: fields of requests by their type, addresses and data of media
+- `reading`: fields of requests by their type, addresses and data of media; `field_types`: the types
+  of those that are seldom there
 - `output`: the content of a response, as a front writes it
 - `encoding`: events as bytes; `grammar`: the order in which they may come
 - `finishing`: finish reasons and token counts

@@ -269,8 +269,11 @@ def read_grammar(form: Mapping[str, Any], path: str) -> Grammar | None:
 
     Chat Completions nests it. FrontError for one without its syntax or its definition.
     """
-    if form.get("type") != "grammar":
+    kind = read_field(form, "type", str, f"{path}.")
+    if kind in (None, "", "text"):
         return None
+    if kind != "grammar":
+        raise invalid(f"{path}.type must be text or grammar.", f"{path}.type")
     form = {**form, **object_or_empty(form.get("grammar"))}
     syntax, definition = form.get("syntax"), form.get("definition")
     if syntax not in ("lark", "regex") or not isinstance(definition, str):

@@ -210,11 +210,6 @@ def report_unknown_inside(
             report_unknown(object_or_empty(body[name]), fields, diagnostics, name)
 
 
-def report_in_marks(native: Fields, diagnostics: Diagnostics) -> None:
-    """Record the fields of the cache mark of *native* that are not read."""
-    report_unknown_inside(native, _OF_MARKS, diagnostics)
-
-
 _OF_MARKS: Final[Mapping[str, frozenset[str]]] = {
     "cache_control": frozenset({"ttl", "type"}),
     OPENAI_BREAKPOINT: frozenset({"mode", "ttl"}),
@@ -419,15 +414,37 @@ def decoded(data: str, path: str) -> bytes:
     return found
 
 
-def cache_ttl_of(native: Mapping[str, Any]) -> CacheTtl | None:
+def cache_ttl_of(native: Fields, diagnostics: Diagnostics) -> CacheTtl | None:
     """Return how long the prefix up to here is to be cached; None where nothing marks it.
 
-    Marks are Anthropic's `cache_control` or OpenAI's `prompt_cache_breakpoint`.
+    Marks are Anthropic's `cache_control` or OpenAI's `prompt_cache_breakpoint`. Their other fields
+    are reported.
     """
-    mark = native.get("cache_control") or native.get(OPENAI_BREAKPOINT)
+    if _OF_MARKS.keys().isdisjoint(native):  # nearly always
+        return None
+    report_unknown_inside(native, _OF_MARKS, diagnostics)
+    ttl = _lifetime(native, "cache_control", "type", "ephemeral", diagnostics)
+    ttl = ttl or _lifetime(native, OPENAI_BREAKPOINT, "mode", "explicit", diagnostics)
+    return None if ttl is None else "1h" if ttl == "1h" else "5m"
+
+
+def _lifetime(
+    native: Fields, name: str, kind: str, usual: str, diagnostics: Diagnostics
+) -> str | None:
+    """Return the lifetime in the mark *name*, 5m where it states none; None without a mark.
+
+    A *kind* of mark that is not the *usual* one, the only one that there is, is reported.
+    """
+    here = diagnostics.at(name)
+    mark, path = read_field(native, name, dict, here.path.removesuffix(name)), f"{here.path}."
     if not mark:
         return None
-    return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
+    ttl = read_field(mark, "ttl", str, path) or "5m"
+    if read_field(mark, kind, str, path) not in (None, usual):
+        here.at(kind).unsupported(f"only marks that are {usual} are known")
+    if name == "cache_control" and ttl not in get_args(CacheTtl):
+        here.at("ttl").unsupported("the known lifetimes are 5m and 1h: it became 5m")
+    return ttl
 
 
 def with_mark(
@@ -437,10 +454,9 @@ def with_mark(
 
     The lifetime of an OpenAI mark goes to upstreams that have such marks, by their *protocol_id*.
     """
-    ttl = cache_ttl_of(native)
+    ttl = cache_ttl_of(native, diagnostics)
     if ttl is None:
         return part
-    report_in_marks(native, diagnostics)
     part = cached(part, ttl=ttl)
     lifetime = read_field(
         object_or_empty(native.get(OPENAI_BREAKPOINT)),

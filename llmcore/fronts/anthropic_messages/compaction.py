@@ -17,8 +17,9 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.fronts.anthropic_messages.tool_changes import changed_tool
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.reading import Fields, cache_ttl_of, read_field
+from llmcore.fronts.reading import Fields, cache_ttl_of, read_field, read_objects, report_unknown
 from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.protocols.anthropic_messages.names import COMPACTION, PROTOCOL_ID, Block
 from llmcore.schema.content import cached
@@ -89,13 +90,32 @@ def start_of(natives: Sequence[Fields], diagnostics: Diagnostics) -> Start:
                 why = "its summary is sent as text, and what stands before it is left out"
                 here = diagnostics.at(f"messages[{index}].content[{place}]")
                 here.changed("context-summarized", why)
-                return Start((_marked(summary_message(summary), block),), index, place + 1)
+                check_compaction(block, here)
+                message = _marked(summary_message(summary), block, here)
+                return Start((message,), index, place + 1)
     return Start()
 
 
-def _marked(message: Message, block: Block) -> Message:
+_CHANGES: Final = "tool_changes"
+_FIELDS: Final = frozenset({"cache_control", "content", "encrypted_content", "type", _CHANGES})
+_OF_CHANGES: Final = frozenset({"tool", "type"})
+
+
+def check_compaction(block: Block, diagnostics: Diagnostics) -> None:
+    """Report the fields of *block* that are not read, and its changes of an MCP server's tools."""
+    path = f"{diagnostics.path}."
+    read_field(block, "content", str, path)
+    report_unknown(block, _FIELDS, diagnostics)
+    for index, change in enumerate(read_objects(block, _CHANGES, path)):
+        here = diagnostics.at(f"{_CHANGES}[{index}]")
+        report_unknown(change, _OF_CHANGES, here)
+        if changed_tool(change) is None:
+            here.unsupported("it changes no tool that the upstream is offered")
+
+
+def _marked(message: Message, block: Block, diagnostics: Diagnostics) -> Message:
     """Return *message* with the block's cache mark."""
-    ttl = cache_ttl_of(block)
+    ttl = cache_ttl_of(block, diagnostics)
     if ttl is None:
         return message
     return evolve(message, content=tuple(cached(part, ttl=ttl) for part in message.content))

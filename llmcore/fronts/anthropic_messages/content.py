@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from llmcore.fronts.anthropic_messages.tool_changes import change_as_text
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import OF_BLOCKS, check_types
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
@@ -22,7 +23,6 @@ from llmcore.fronts.reading import (
     read_field,
     read_objects,
     remote,
-    report_in_marks,
     report_unknown,
     report_unknown_inside,
     required,
@@ -88,11 +88,10 @@ class ContentReader:
         """Return the parts of one block, the last of them with its cache mark."""
         self.check_fields(block, path)
         parts = self._read_parts(block, path)
-        ttl = cache_ttl_of(block)
-        if ttl is None or not parts or isinstance(parts[-1], ProviderPart):
+        if not parts or isinstance(parts[-1], ProviderPart):
             return parts  # a native block keeps its own mark
-        report_in_marks(block, self.diagnostics.at(path))
-        return (*parts[:-1], cached(parts[-1], ttl=ttl))
+        ttl = cache_ttl_of(block, self.diagnostics.at(path))
+        return parts if ttl is None else (*parts[:-1], cached(parts[-1], ttl=ttl))
 
     def read_output(self, holder: Fields, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
         """Return the `content` of a tool's result: a text as it is, or parts."""
@@ -103,6 +102,7 @@ class ContentReader:
 
     def check_fields(self, block: Block, path: str) -> None:
         """Report the fields of *block* that are not read."""
+        check_types(block, OF_BLOCKS, path)
         known = _FIELDS.get(str(block.get("type")))
         if known is not None:  # a block of another kind goes up whole, or is left out whole
             report_unknown(block, known, self.diagnostics, path)
@@ -119,6 +119,7 @@ class ContentReader:
                 report_unknown_inside(block, _OF_CITATIONS, self.diagnostics.at(path))
                 for index, text in enumerate(read_objects(block, "content", f"{path}.")):
                     self.check_fields(text, f"{path}.content[{index}]")
+                    text_block(text, f"{path}.content[{index}]")
                 return (_search_result(block, path),)
             case str(kind):
                 news = None if self.native else change_as_text(block)
@@ -159,6 +160,7 @@ class ContentReader:
         match source.get("type"):
             case "text":
                 text = required(source, "data", str, f"{where}.")
+                read_field(source, "media_type", str, f"{where}.")
                 return (_text_document(text, about),)
             case "content" if self.native:
                 return (ProviderPart(METADATA_KEY, block),)
@@ -211,10 +213,11 @@ def content_blocks(holder: Fields, path: str, name: str = "content") -> list[tup
 
 def text_block(block: Block, path: str) -> TextPart:
     """Return a block of text with its citations, which keep their native form."""
-    text, citations = required(block, "text", str, f"{path}."), objects(block.get("citations"))
+    text, citations = required(block, "text", str, f"{path}."), block.get("citations")
     if not citations:
         return text_part(text)
-    return TextPart(text, citations=tuple(map(read_citation, citations)))
+    cited = read_objects(block, "citations", f"{path}.")
+    return TextPart(text, citations=tuple(map(read_citation, cited)))
 
 
 def _are_cited(block: Block, path: str) -> bool:

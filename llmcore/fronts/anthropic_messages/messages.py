@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from llmcore.fronts import reading
-from llmcore.fronts.anthropic_messages.compaction import Start, start_of
+from llmcore.fronts.anthropic_messages.compaction import Start, check_compaction, start_of
 from llmcore.fronts.anthropic_messages.content import ContentReader, content_blocks, text_block
 from llmcore.fronts.anthropic_messages.hosted import (
     hosted_as_text,
@@ -27,6 +27,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
     read_hosted,
 )
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import OF_HOSTED_BLOCKS, check_types
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
 from llmcore.fronts.reading import Fields, read_field
@@ -194,10 +195,12 @@ class TurnReader:
             case "tool_use":
                 self._run.add(self._call(block, path))
             case "compaction" if not self._native:
+                check_compaction(block, self._diagnostics.at(path))
                 if block.get("encrypted_content") is not None:  # else one that failed
                     why = "only Anthropic can read a summary without text"
                     self._diagnostics.at(path).dropped("opaque-data-dropped", why)
             case str() if is_hosted_call(block) or is_hosted_result(block):
+                check_types(block, OF_HOSTED_BLOCKS, path)
                 hosted = read_hosted(block, self._names)
                 if isinstance(hosted, ToolCallPart):
                     self._names[hosted.id] = hosted.name
@@ -281,8 +284,5 @@ class TurnReader:
 
     def _marked(self, part: _Part, block: Block, path: str) -> _Part:
         """Return *part* with the block's cache mark."""
-        ttl = reading.cache_ttl_of(block)
-        if ttl is None:
-            return part
-        reading.report_in_marks(block, self._diagnostics.at(path))
-        return cached(part, ttl=ttl)
+        ttl = reading.cache_ttl_of(block, self._diagnostics.at(path))
+        return part if ttl is None else cached(part, ttl=ttl)

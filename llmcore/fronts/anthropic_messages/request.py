@@ -258,14 +258,14 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
 
 def _cache(request: ClientRequest, upstream: Upstream, diagnostics: Diagnostics) -> CachePolicy:
     """Return the cache policy: the client's own marks only, unless it asks for automatic ones."""
+    own = upstream.protocol_id == PROTOCOL_ID
     whole = read_field(request.body, "cache_control", dict)
-    if upstream.protocol_id != PROTOCOL_ID:
-        reading.report_in_marks(request.body, diagnostics)
+    ttl = None if own else reading.cache_ttl_of(request.body, diagnostics)
     if upstream.protocol_id in (CHAT, RESPONSES):
         return CachePolicy(key=_session(request))
-    if whole is None or upstream.protocol_id == PROTOCOL_ID:
+    if whole is None or own:
         return CachePolicy(mode="manual")
-    return CachePolicy(mode="auto", ttl="1h" if whole.get("ttl") == "1h" else None)
+    return CachePolicy(mode="auto", ttl="1h" if ttl == "1h" else None)
 
 
 _MAX_KEY: Final = 64
@@ -283,7 +283,9 @@ def _session(request: ClientRequest) -> str | None:
 
 
 def _metadata(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Mapping[str, str]:
-    user = read_field(read_field(body, "metadata", dict) or {}, "user_id", str, "metadata.")
+    given = read_field(body, "metadata", dict) or {}
+    reading.report_unknown(given, frozenset({"user_id"}), diagnostics, "metadata")
+    user = read_field(given, "user_id", str, "metadata.")
     if user is None:
         return {}
     if upstream.protocol_id == PROTOCOL_ID:

@@ -20,6 +20,7 @@ from llmcore.fronts import reading
 from llmcore.fronts.anthropic_messages.client_tools import client_tool
 from llmcore.fronts.anthropic_messages.tool_changes import ToolChanges
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import OF_MESSAGES_TOOLS, OF_SERVERS, check_types
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.reading import Fields, read_field
 from llmcore.fronts.tools_as_functions import offered_hosted, refuse_or_report, report_repeated
@@ -117,6 +118,7 @@ def _report_servers(body: Fields, tools: Iterable[Fields], diagnostics: Diagnost
     offered = {str_or_none(tool.get("mcp_server_name")) for tool in tools}
     for index, server in enumerate(reading.read_objects(body, "mcp_servers")):
         reading.report_unknown(server, _OF_SERVERS, diagnostics, f"mcp_servers[{index}]")
+        check_types(server, OF_SERVERS, f"mcp_servers[{index}]")
         if str_or_none(server.get("name")) not in offered:
             why = "no mcp_toolset among the tools names this server"
             diagnostics.at(f"mcp_servers[{index}]").dropped("hosted-tool-dropped", why)
@@ -180,6 +182,7 @@ class _ToolReader:
         """Return a tool for the upstream; None if it is left out."""
         type_ = read_field(native, "type", str, f"{path}.") or "custom"
         kind = _hosted_kind(type_)
+        check_types(native, OF_MESSAGES_TOOLS, path)
         if native.get(_CALLERS) not in (None, [], _DIRECT) and not self.native:
             why = "the upstream's tools are called by the model itself"
             self._diagnostics.at(f"{path}.{_CALLERS}").unsupported(why)
@@ -205,7 +208,6 @@ class _ToolReader:
         name = reading.required(native, "name", str, f"{path}.")
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
         reading.report_unknown(native, _OF_TOOLS, self._diagnostics, path)
-        reading.report_in_marks(native, self._diagnostics.at(path))
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
@@ -215,7 +217,7 @@ class _ToolReader:
             str_or_empty(native.get("description")),
             read_field(native, "input_schema", dict, f"{path}.") or {},
             strict=read_field(native, "strict", bool, f"{path}."),
-            cache=reading.cache_ttl_of(native),
+            cache=reading.cache_ttl_of(native, self._diagnostics.at(path)),
         )
         if not extras:
             return tool

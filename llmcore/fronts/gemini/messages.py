@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import OF_GEMINI_CALLS, OF_GEMINI_PARTS, check_types
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import (
     camel_keys,
@@ -70,10 +71,12 @@ def read_system(value: object, diagnostics: Diagnostics) -> tuple[TextPart, ...]
         return ()
     texts: list[TextPart] = []
     place = diagnostics.at("systemInstruction")
-    report_unknown(object_or_empty(value), _OF_CONTENT, place)
+    given = object_or_empty(value)
+    read_field(given, "role", str, f"{place.path}.")
+    report_unknown(given, _OF_CONTENT, place)
     for part, path in _parts(value, place.path):
-        text = part.get("text")
-        if isinstance(text, str):
+        text = read_field(part, "text", str, f"{path}.")
+        if text is not None:
             texts.append(TextPart(text))
             report_unknown(part, _OF_INSTRUCTION, diagnostics, path)
         else:
@@ -175,6 +178,7 @@ class _ContentsReader:
         report_unknown(object_or_empty(content), _OF_CONTENT, self._diagnostics, path)
         known = _OF_PART | _OF_GEMINIS_PART if self._native else _OF_PART
         for part, where in parts:
+            check_types(part, OF_GEMINI_PARTS, where)
             if not known.isdisjoint(part):
                 report_unknown(part, known, self._diagnostics, where)
                 if len(part) > 1 or "text" not in part:
@@ -194,7 +198,8 @@ class _ContentsReader:
         for kind in _INSIDE.keys() & part.keys() if not self._native else ():
             held = camel_keys(part[kind])
             report_unknown(held, _INSIDE[kind], self._diagnostics, f"{path}.{kind}")
-        call = camel_keys(part.get("functionCall"))
+        call = object_in(part, "functionCall", path)
+        check_types(call, OF_GEMINI_CALLS, f"{path}.functionCall")
         for name in PIECE_FIELDS:
             if call.get(name):
                 why = "the upstream gets whole calls: their arguments are those in args"

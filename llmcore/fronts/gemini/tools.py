@@ -90,6 +90,7 @@ def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnosti
     read_texts(calling, "allowedFunctionNames", f"{path}.")
     report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), diagnostics, path)
     place = object_in(config, "retrievalConfig", "toolConfig")
+    read_field(place, "latLng", dict, "toolConfig.retrievalConfig.")
     coordinates = frozenset({"latitude", "longitude"})
     where = "toolConfig.retrievalConfig.latLng"
     report_unknown(camel_keys(place.get("latLng")), coordinates, diagnostics, where)
@@ -122,6 +123,7 @@ class _ToolCollector:
                 for index, declaration in enumerate(declared):
                     self.tools.append(self._function(declaration, f"{path}.{name}[{index}]"))
             elif value is not False:
+                read_field({name: {} if value is True else value}, name, dict, f"{path}.")
                 self._add_hosted(name, value, f"{path}.{name}")
 
     def _function(self, declared: object, path: str) -> ToolDefinition:
@@ -284,8 +286,12 @@ def _with_choice(
 ) -> OfferedTools:
     """Return *offer* with the settings of `toolConfig`."""
     calling = camel_keys(config.get("functionCallingConfig"))
-    given = enum_name(calling.get("mode"), _MODES)
-    mode = str(given or "AUTO").upper()
+    path = "toolConfig.functionCallingConfig.mode"
+    mode = enum_name(calling.get("mode"), _MODES)
+    given = read_field({"mode": mode}, "mode", str, path.removesuffix("mode"))
+    mode = (given or "AUTO").upper()
+    if mode not in (*_MODES, "VALIDATED"):
+        raise invalid(f"{path} {shown(mode)!r} is not AUTO, ANY, NONE or VALIDATED.", path)
     names = calling.get("allowedFunctionNames")
     allowed = [str(name) for name in names] if isinstance(names, list) else []
     has_mode = given is not None and mode != _MODES[0]
@@ -298,7 +304,7 @@ def _with_choice(
         has_mode = False
     elif mode == "VALIDATED":
         why = "the upstream is not made to keep to the schemas of its calls"
-        diagnostics.at("toolConfig.functionCallingConfig.mode").unsupported(why)
+        diagnostics.at(path).unsupported(why)
     if mode == "ANY" and len(allowed) == 1:
         _check_offered(allowed[0], offer)
         return evolve(offer, choice=ToolChoice.named(allowed[0]))

@@ -14,7 +14,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
-from llmcore.fronts import reading
+from llmcore.fronts import field_types, reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import Fields
@@ -114,6 +114,7 @@ def _read_part(part: object, protocol_id: str | None, diagnostics: Diagnostics) 
     if protocol_id in (None, PROTOCOL_ID) and _is_unread(native):
         return ProviderPart(METADATA_KEY, native)
     reading.report_unknown(native, _FIELDS, diagnostics)
+    field_types.check_types(native, field_types.OF_CHAT_PARTS, diagnostics.path)
     if not _INSIDE.keys().isdisjoint(native):
         reading.report_unknown_inside(native, _INSIDE, diagnostics)
     return reading.with_mark(
@@ -193,8 +194,9 @@ def _image(native: Fields, path: str) -> ImagePart:
 
 
 def _audio(native: Fields, path: str) -> AudioPart:
-    data, form = reading.required(native, "data", str, f"{path}."), native.get("format")
-    known = _AUDIO_TYPES.get(str(form), f"audio/{form}" if isinstance(form, str) else None)
+    data = reading.required(native, "data", str, f"{path}.")
+    form = reading.read_field(native, "format", str, f"{path}.")
+    known = _AUDIO_TYPES.get(str(form), f"audio/{form}" if form else None)
     if reading.is_remote(data):
         return AudioPart(url=data, media_type=known)
     return AudioPart(data=reading.decoded(data, f"{path}.data"), media_type=known)

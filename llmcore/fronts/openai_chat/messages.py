@@ -18,8 +18,9 @@ from typing import Final
 
 from attrs import evolve
 
-from llmcore.fronts import reading
+from llmcore.fronts import field_types, reading
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import check_types
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_chat.carrier import StateReader, is_sealed, seals_in, thought_signature
 from llmcore.fronts.openai_chat.content import (
@@ -123,6 +124,7 @@ class MessageReader:
             raise invalid(f"{path} must be an object.", path)
         value = _with_gathered_fields(value)
         reading.report_unknown(value, _FIELDS, self._diagnostics, path)
+        check_types(value, field_types.OF_CHAT_MESSAGES, path)
         try:
             match value.get("role"):
                 case "assistant":
@@ -153,10 +155,9 @@ class MessageReader:
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
         here = self._diagnostics.at(f"{path}.content")
         parts = read_content(native.get("content"), here, protocol_id=self._protocol_id)
-        ttl = reading.cache_ttl_of(native)
+        ttl = reading.cache_ttl_of(native, self._diagnostics.at(path))
         if ttl is None or not parts:
             return parts
-        reading.report_in_marks(native, self._diagnostics.at(path))
         return (*parts[:-1], cached(parts[-1], ttl=ttl))
 
     def _check_file(self, part: ContentPart, path: str) -> None:
@@ -286,8 +287,10 @@ class MessageReader:
         reading.report_unknown(custom, _CUSTOM_FIELDS, self._diagnostics, f"{path}.custom")
         reading.report_unknown(function, _FUNCTION_FIELDS, self._diagnostics, f"{path}.function")
         name = reading.required(custom or function, "name", str, f"{path}.{kind}.")
+        check_types(native, field_types.OF_CHAT_CALLS, path)
         given = native.get("id")  # some clients send the number that a server gave
-        known_id = str(given) if type(given) is int else str_or_none(given)
+        is_number = type(given) is int
+        known_id = str(given) if is_number else reading.read_field(native, "id", str, f"{path}.")
         call_id = known_id or synthetic_call_id(None, index, number)
         if custom:
             return ToolCallPart(call_id, name, text_or_json(custom.get("input")), kind="custom")
@@ -320,8 +323,7 @@ class MessageReader:
             kind = call.kind if call else "function"
             part = ToolResultPart(call_id, output, name=name, kind=kind)
         self._answered.add_result(part, path)
-        ttl = reading.cache_ttl_of(native)
-        reading.report_in_marks(native, self._diagnostics.at(path))
+        ttl = reading.cache_ttl_of(native, self._diagnostics.at(path))
         return reading.message_of(
             "tool", (reading.marked_at_end(part) if ttl is None else cached(part, ttl=ttl),)
         )

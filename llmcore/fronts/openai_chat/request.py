@@ -115,7 +115,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatR
             body,
             upstream,
             diagnostics,
-            ttl=reading.cache_ttl_of(body),
+            ttl=reading.cache_ttl_of(body, diagnostics),
             is_marked=_has_anthropic_marks(body),
         ),
         metadata=_metadata(body, diagnostics),

@@ -113,14 +113,18 @@ _FUNCTION_FIELDS: Final = frozenset(
 def _tool(native: Fields, path: str, upstream: Upstream, diagnostics: Diagnostics) -> ToolSpec:
     try:
         match native.get("type"):
-            case "function" | None:
+            case "function" | "" | None:
                 _report_unknown(native, path, diagnostics)
-                return _function(native, path)
+                return _function(native, path, diagnostics)
             case "custom":
                 return _custom(native, path, diagnostics)
             case str(kind) if upstream.protocol_id in (None, PROTOCOL_ID):
                 # servers that imitate the API have tools of their own, such as OpenRouter's
-                return HostedTool.raw("openai", native) if kind else _function(native, path)
+                return (
+                    HostedTool.raw("openai", native)
+                    if kind
+                    else _function(native, path, diagnostics)
+                )
             case kind:
                 raise invalid(
                     f"{path}: there are no tools of the type {str(kind)[:80]!r} here.",
@@ -133,7 +137,6 @@ def _tool(native: Fields, path: str, upstream: Upstream, diagnostics: Diagnostic
 
 def _report_unknown(native: Fields, path: str, diagnostics: Diagnostics) -> None:
     function = object_or_empty(native.get("function"))
-    reading.report_in_marks(native, diagnostics.at(path))
     if function:
         reading.report_unknown(native, _TOOL_FIELDS, diagnostics, path)
         before_tools = path.startswith("functions")
@@ -143,16 +146,18 @@ def _report_unknown(native: Fields, path: str, diagnostics: Diagnostics) -> None
         reading.report_unknown(native, _TOOL_FIELDS | _FUNCTION_FIELDS, diagnostics, path)
 
 
-def _function(native: Fields, path: str) -> ToolDefinition:
+def _function(native: Fields, path: str, diagnostics: Diagnostics) -> ToolDefinition:
     # some clients write functions as the Responses API has them
     function = object_or_empty(native.get("function")) or native
     where = f"{path}." if "name" in native else f"{path}.function."
+    inner = diagnostics.at(where.removesuffix("."))
+    ttl = reading.cache_ttl_of(native, diagnostics.at(path))
     return reading.function_tool(
         reading.required(function, "name", str, where),
         read_field(function, "description", str, where) or "",
         read_field(function, "parameters", dict, where),
         strict=read_field(function, "strict", bool, where),
-        cache=reading.cache_ttl_of(native) or reading.cache_ttl_of(function),
+        cache=ttl if native is function else ttl or reading.cache_ttl_of(function, inner),
     )
 
 
@@ -304,6 +309,7 @@ def _search_tool(
 ) -> HostedTool:
     where = f"{_PATH}.user_location"
     location = read_field(native, "user_location", dict, f"{_PATH}.") or {}
+    read_field(location, "type", str, f"{where}.")
     inner = read_field(location, "approximate", dict, f"{where}.") or {}
     reading.report_unknown(native, _SEARCH_FIELDS, diagnostics, _PATH)
     reading.report_unknown(location, _LOCATION_FIELDS, diagnostics, where)

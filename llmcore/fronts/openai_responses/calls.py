@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import OF_ENVIRONMENTS, check_types
 from llmcore.fronts.openai_responses.content import read_output
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
@@ -259,8 +260,9 @@ def report_own_fields(item: Mapping[str, Any], diagnostics: Diagnostics, *, nati
             reading.read_field(item, name, dict, f"{diagnostics.path}.")
         reading.report_unknown(item, own | _OF_CALLS, diagnostics)
         reading.report_unknown_inside(item, _INSIDE, diagnostics)
-    environment = item.get("environment")
-    if environment and objects(object_or_empty(environment).get("skills")):
+    environment, path = object_or_empty(item.get("environment")), f"{diagnostics.path}.environment"
+    check_types(environment, OF_ENVIRONMENTS, path)
+    if environment.get("skills"):
         why = "the upstream's calls have no skills: the tool describes them"
         diagnostics.at("environment.skills").unsupported(why)
 

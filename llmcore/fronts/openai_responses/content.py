@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import OF_RESPONSES_PARTS, check_types
 from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import (
     decoded,
@@ -146,6 +147,7 @@ def _read_whole(native: object, protocol_id: str | None, diagnostics: Diagnostic
     server of it (https://openrouter.ai/docs/features/multimodal).
     """
     fields = object_or_empty(native)
+    check_types(fields, OF_RESPONSES_PARTS, diagnostics.path)
     kind = str_or_none(fields.get("type"))
     if protocol_id == PROTOCOL_ID and kind is not None and kind not in _READ:
         return ProviderPart(
@@ -190,7 +192,7 @@ def read_part(part: object, diagnostics: Diagnostics) -> ContentPart:
     native = object_or_empty(part)
     match native.get("type"):
         case str(type_) if type_ in _TEXTS:
-            return _text(native)
+            return _text(native, diagnostics.path)
         case "refusal":
             return RefusalPart(str(native.get("refusal") or ""))
         case "input_image" | "computer_screenshot" | "image_url":
@@ -204,8 +206,9 @@ def read_part(part: object, diagnostics: Diagnostics) -> ContentPart:
             raise invalid(f"{path} has the unknown type {type_!r}.", f"{path}.type")
 
 
-def _text(native: Mapping[str, Any]) -> TextPart:
-    text, annotations = str(native.get("text") or ""), objects(native.get("annotations"))
+def _text(native: Mapping[str, Any], path: str) -> TextPart:
+    text = read_field(native, "text", str, f"{path}.") or ""
+    annotations = objects(native.get("annotations"))
     if not annotations:
         return text_part(text)
     citations = tuple(

@@ -18,6 +18,7 @@ from attrs import evolve
 
 from llmcore.fronts import reading
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.field_types import OF_ITEMS, check_types
 from llmcore.fronts.front import NewId, Upstream
 from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader, call_key
 from llmcore.fronts.openai_responses import calls
@@ -58,7 +59,7 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import json_or_text, without
 from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Message, Origin, Role
-from llmcore.schema.native_json import object_or_empty, objects, str_or_none
+from llmcore.schema.native_json import object_or_empty, str_or_none
 
 # -- the list
 
@@ -97,6 +98,7 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
     kind = item.get("type") or ("message" if "role" in item else None)
     if not isinstance(kind, str):
         raise invalid(f"{path} has no type.", f"{path}.type")
+    check_types(item, OF_ITEMS, path)
     if str_or_none(item.get("id")) is None:
         return {**item, "id": new_id(calls.id_prefix(kind)), "type": kind}
     whole = {**item, "type": kind}
@@ -337,12 +339,13 @@ class InputReader:
             return
         report_unread(item, self._diagnostics.at(path))
         # what is shown of thinking goes back as thinking, never as text
-        parts = (*objects(item.get("content")), *objects(item.get("summary")))
+        texts = []
         for name in ("content", "summary"):
-            for number, part in enumerate(objects(item.get(name))):
+            for number, part in enumerate(reading.read_objects(item, name, f"{path}.")):
                 place = f"{path}.{name}[{number}]"
                 reading.report_unknown(part, _OF_THINKING, self._diagnostics, place)
-        texts = [text for part in parts if (text := str_or_none(part.get("text")))]
+                texts.append(reading.read_field(part, "text", str, f"{place}.") or "")
+        texts = [text for text in texts if text]
         for text in texts:
             self._run.add(ReasoningPart(text))
         if not texts and sealed is None:

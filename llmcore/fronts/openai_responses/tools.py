@@ -9,17 +9,25 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 `tool_choice`), read November 2026.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.fronts import field_types
 from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.field_types import check_types
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import NARROWED, TOOL_CHOICE, choice_of_mode, read_grammar
-from llmcore.fronts.openai_responses.native_tools import kind_of, offer_hosted
-from llmcore.fronts.reading import check_tool_count, function_tool, report_unknown
+from llmcore.fronts.openai_responses.native_tools import (
+    is_remote,
+    kind_of,
+    offer_hosted,
+    report_environment,
+    skill_lines,
+)
+from llmcore.fronts.reading import check_tool_count, function_tool, read_field, report_unknown
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import (
     BUILTIN,
@@ -129,7 +137,7 @@ class ToolCollector:
             spec = HostedTool.raw(METADATA_KEY, native)
             self._put(OfferedTool(spec=spec, type="namespace", label=name), path, replace=replace)
             return
-        about = str_or_none(native.get("description"))
+        about = read_field(native, "description", str, f"{path}.")
         for index, item in enumerate(inner):
             where = f"{path}.tools[{index}]"
             tool = self._tool(object_or_empty(item), name, where)
@@ -157,6 +165,7 @@ class ToolCollector:
     # -- one tool
 
     def _tool(self, native: dict[str, Any], namespace: str | None, path: str) -> OfferedTool | None:
+        check_types(native, field_types.OF_RESPONSES_TOOLS, path)
         match native.get("type"):
             case "function":
                 return self._function(native, namespace, path)
@@ -167,7 +176,7 @@ class ToolCollector:
                 return self._virtual(
                     "registered", type_, registered.description, registered.parameters
                 )
-            case str(type_) if type_ in BUILTIN and (self._as_functions or not _is_remote(native)):
+            case str(type_) if type_ in BUILTIN and (self._as_functions or not is_remote(native)):
                 return self._builtin(type_, native, path)
             case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
                 return self._hosted_function(type_, native, path)
@@ -198,7 +207,7 @@ class ToolCollector:
             self._upstream_name(name, namespace),
             str_or_none(native.get("description")) or "",
             _parameters(native.get("parameters"), self._diagnostics.at(path)),
-            strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
+            strict=read_field(native, "strict", bool, f"{path}."),
         )
         if fields:
             spec = changed(spec, provider_metadata={METADATA_KEY: fields})
@@ -215,7 +224,7 @@ class ToolCollector:
         tool = CustomTool(
             upstream,
             str_or_none(native.get("description")) or "",
-            grammar=read_grammar(form, path),
+            grammar=read_grammar(form, f"{path}.format"),
             provider_metadata={METADATA_KEY: fields} if fields else {},
         )
         as_is = self._policy.custom_tools == "native"
@@ -233,15 +242,12 @@ class ToolCollector:
             return OfferedTool(spec=spec, entry=entry, type=type_)
         self._note_unused(native, path)
         report_unknown(native, _OF_BUILT_IN, self._diagnostics, path)
-        environment, where = object_or_empty(native.get("environment")), f"{path}.environment"
-        report_unknown(environment, _OF_ENVIRONMENTS, self._diagnostics, where)
-        for number, skill in enumerate(objects(environment.get("skills"))):
-            report_unknown(skill, _OF_SKILLS, self._diagnostics, f"{where}.skills[{number}]")
+        report_environment(native, self._diagnostics.at(path))
         about = str_or_none(native.get("description")) or builtin.description
         return self._virtual(
             builtin.kind,
             type_,
-            "\n".join((about, *_skills(native))),
+            "\n".join((about, *skill_lines(native))),
             object_or_empty(native.get("parameters")) or builtin.parameters,
         )
 
@@ -292,8 +298,6 @@ _OF_NAMESPACES: Final = frozenset({"description", "name", "tools", "type"})
 _OF_BUILT_IN: Final = frozenset(
     {*_OWN_FIELDS, "description", "environment", "execution", "parameters", "type"}
 )
-_OF_ENVIRONMENTS: Final = frozenset({"skills", "type"})
-_OF_SKILLS: Final = frozenset({"description", "name", "path"})
 _OF_CHOICES: Final = frozenset({"function", "name", "namespace", "server_label", "type"})
 
 
@@ -324,26 +328,6 @@ def has_native_tools(body: Mapping[str, Any]) -> bool:
 
 _NATIVE: Final = frozenset({"additional_tools", "custom", "custom_tool", "namespace", *BUILTIN})
 """Types of the tools, and how those of their items begin."""
-
-
-def _is_remote(native: Mapping[str, Any]) -> bool:
-    """Return whether a tool that could be the client's own is to be run by the provider."""
-    if native.get("type") == "tool_search":
-        return native.get("execution") != "client"
-    where = str_or_none(object_or_empty(native.get("environment")).get("type")) or "local"
-    return where.startswith("container")
-
-
-def _skills(native: Mapping[str, Any]) -> Iterable[str]:
-    """Yield lines that describe the skills in a shell's environment to the model.
-
-    Source: https://developers.openai.com/api/docs/guides/tools-skills, read November 2026.
-    """
-    skills = objects(object_or_empty(native.get("environment")).get("skills"))
-    if skills:
-        yield "\nSkills, each a folder with its instructions in SKILL.md:"
-    for skill in skills:
-        yield f"- {skill.get('name')} ({skill.get('path')}): {skill.get('description')}"
 
 
 def _described(tool: OfferedTool, about: str) -> OfferedTool:
