@@ -173,8 +173,8 @@ def test_citations_of_another_api_are_left_out_and_reported(column: Column) -> N
 @pytest.mark.parametrize(
     ("protocol_id", "places"),
     [
-        ("anthropic-messages", ["messages[1].content[1].detail", "messages[2].content[2]"]),
-        ("bedrock-converse", ["messages[1].content[1].detail", "messages[2].content[2]"]),
+        ("anthropic-messages", ["messages[2].content[2]", "messages[1].content[1].detail"]),
+        ("bedrock-converse", ["messages[2].content[2]", "messages[1].content[1].detail"]),
         ("gemini", ["messages[1].content[1].detail"]),
         ("openai-chat", ["messages[2].content[2]"]),
         ("openai-responses", ["messages[2].content[2]"]),

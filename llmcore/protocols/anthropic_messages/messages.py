@@ -40,13 +40,10 @@ from llmcore.protocols.anthropic_messages.parts import (
 from llmcore.protocols.anthropic_messages.turns import with_results_alone, without_unfinished
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_assistant
-from llmcore.protocols.history import HistoryPolicy, is_question, repair
+from llmcore.protocols.history import HistoryPolicy, Refused, is_question, refused_file, repair
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
-    AudioPart,
     ContentPart,
-    DocumentPart,
-    ImagePart,
     ProviderPart,
     ReasoningPart,
     RefusalPart,
@@ -84,8 +81,18 @@ def target_of(
         empty_text="drop_blank",
         reasoning="any" if rules.unsigned_thinking else "signed",
         reasoning_may_end_turn=False,
+        refused=_refused,
     )
     return MessagesTarget(rules=rules, policy=policy, keys=keys, citations=citations)
+
+
+def _refused(part: ContentPart, own: bool) -> Refused:
+    """Refuse files, and the provider's explanation of why it stopped the response."""
+    if isinstance(part, RefusalPart) and "stop_details" in part.provider_metadata.get(
+        METADATA_KEY, {}
+    ):
+        return "why a response was stopped", "it is not text of the model"
+    return refused_file(part, own)
 
 
 def lower_messages(
@@ -279,8 +286,6 @@ def _lower_assistant_part(
             _move_mark(part, content, diagnostics)
         case TextPart():
             content.append(lower_text(part, diagnostics))
-        case RefusalPart() if "stop_details" in part.provider_metadata.get(METADATA_KEY, {}):
-            diagnostics.left_out("why a response was stopped", "it is not text of the model")
         case RefusalPart(text=text):
             content.append(marked({"type": "text", "text": text}, part))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
@@ -293,8 +298,6 @@ def _lower_assistant_part(
             content.append(lower_call(part, diagnostics))
         case ProviderPart():
             content.append(lower_part(part, target, diagnostics))
-        case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.left_out("a file", "assistant messages cannot contain any")
 
 
 def _move_mark(part: ReasoningPart, content: list[Block], diagnostics: Diagnostics) -> None:

@@ -34,12 +34,9 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_result,
 )
 from llmcore.protocols.claude import fix_trailing_assistant
-from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
+from llmcore.protocols.history import HistoryPolicy, native_provider_ids, refused_file, repair
 from llmcore.schema.content import (
-    AudioPart,
     ContentPart,
-    DocumentPart,
-    ImagePart,
     ProviderPart,
     ReasoningPart,
     RefusalPart,
@@ -78,6 +75,7 @@ def target_of(request: LLMRequest, rules: ConverseRules, *, citations: bool) -> 
         empty_text="drop_blank",
         reasoning="signed",
         reasoning_may_end_turn=False,
+        refused=refused_file,
     )
     keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
     return ConverseTarget(rules=rules, policy=policy, keys=keys, citations=citations)
@@ -202,5 +200,3 @@ def _lower_assistant_part(
             blocks.append(lower_call(part, diagnostics))
         case ProviderPart():
             blocks.append(lower_part(part, target, diagnostics))
-        case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.left_out("a file", "assistant messages cannot contain any")

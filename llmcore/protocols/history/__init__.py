@@ -34,8 +34,10 @@ from llmcore.protocols.history.clean import (
     PART_FIELDS,
     HistoryPolicy,
     LoweringTarget,
+    Refused,
     model_family,
     native_provider_ids,
+    refused_file,
 )
 from llmcore.protocols.history.repair import Repaired, is_question, repair
 
@@ -44,9 +46,11 @@ __all__ = [
     "PART_FIELDS",
     "HistoryPolicy",
     "LoweringTarget",
+    "Refused",
     "Repaired",
     "is_question",
     "model_family",
     "native_provider_ids",
+    "refused_file",
     "repair",
 ]

@@ -1,11 +1,13 @@
 """The rules of a target for conversations, and each message without what its target cannot read."""
 
 import re
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from attrs import evolve
 
+from llmcore.protocols.media import noun_of
 from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule
 from llmcore.schema.content import (
     AudioPart,
@@ -35,6 +37,17 @@ PART_FIELDS: Final = "part_fields"
 """Where it has those of a part of the item."""
 
 # -- the rules of a target
+
+_MEDIA: Final = (ImagePart, AudioPart, DocumentPart)
+Refused: TypeAlias = tuple[str, str] | None
+"""The noun of a part that is left out, and why it is; None for a part that is sent."""
+
+
+def refused_file(part: ContentPart, _own: bool) -> Refused:
+    """Refuse files, where assistant messages cannot contain any."""
+    if not isinstance(part, _MEDIA):
+        return None
+    return noun_of(part), "assistant messages cannot contain any"
 
 
 class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +84,9 @@ class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     an item id of its own; or bare text too: of its own API, or of any."""
     reasoning_may_end_turn: bool = True
     """Whether an assistant message may end with reasoning."""
+    refused: Callable[[ContentPart, bool], Refused] = lambda _part, _own: None
+    """Which parts of responses the API has no place for; the second argument is whether the
+    response is the API's own."""
     citations: bool = False
     """Whether the target takes back citations that have its own native form."""
     item_ids: bool = True
@@ -187,7 +203,8 @@ def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diag
     if is_plain(message, policy):
         return Draft(message, index, message.role, parts, is_whole=True)
     if message.role == "assistant":
-        parts = [entry for entry in parts if _is_kept_file(entry, policy, diagnostics)]
+        origin = message.origin
+        parts = [kept for entry in parts for kept in _kept(entry, origin, policy, diagnostics)]
     else:
         for place, part in parts:
             if type(part) is not TextPart:
@@ -246,22 +263,28 @@ def _report_foreign_fields(
             diagnostics.dropped("opaque-data-dropped", why)
 
 
-def _is_kept_file(entry: Placed, policy: HistoryPolicy, diagnostics: Diagnostics) -> bool:
-    """Return False, with a Diagnostic, for a file that a response of another provider made there.
+def _kept(
+    entry: Placed, origin: Origin | None, policy: HistoryPolicy, diagnostics: Diagnostics
+) -> list[Placed]:
+    """Return a part of a response as the target has a place for it; nothing, reported, without one.
 
-    The caller did not choose it, so that it must not stop the conversation.
+    A file that a response of another provider made there has none: the caller did not choose it, so
+    that it must not stop the conversation. The transcript of audio replaces it.
     """
     place, part = entry
+    here = diagnostics.at(path_of(place))
     owner = part.file_owner if isinstance(part, _MEDIA) else None
-    if owner in (None, policy.provider):
-        return True
-    diagnostics.at(path_of(place)).dropped(
-        "file-dropped", f"the file belongs to {owner}, which created it"
-    )
-    return False
-
-
-_MEDIA: Final = (ImagePart, AudioPart, DocumentPart)
+    if owner not in (None, policy.provider):
+        here.dropped("file-dropped", f"the file belongs to {owner}, which created it")
+        return []
+    refused = policy.refused(part, policy.same_api(origin))
+    if refused is None:
+        return [entry]
+    if isinstance(part, AudioPart) and part.transcript:
+        here.changed("unsupported-content", f"the transcript of audio is sent: {refused[1]}")
+        return [(place, TextPart(part.transcript))]
+    here.left_out(*refused)
+    return []
 
 
 def _check_owner(part: object, place: Place, policy: HistoryPolicy, inner: str = "") -> None:

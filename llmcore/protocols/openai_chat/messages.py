@@ -13,8 +13,10 @@ from llmcore.protocols.caching import OPENAI_BREAKPOINT, mark_breakpoint
 from llmcore.protocols.history import (
     HistoryPolicy,
     LoweringTarget,
+    Refused,
     Repaired,
     native_provider_ids,
+    refused_file,
     repair,
 )
 from llmcore.protocols.history.repair import EARLIER_MESSAGES, EMPTY_MESSAGE
@@ -38,8 +40,6 @@ from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
-    DocumentPart,
-    ImagePart,
     ProviderPart,
     ReasoningPart,
     RefusalPart,
@@ -62,6 +62,13 @@ class ChatTarget(LoweringTarget, frozen=True, kw_only=True):
     """Whether the model takes OpenAI's breakpoints of the prompt cache."""
 
 
+def _refused(part: ContentPart, own: bool) -> Refused:
+    """Refuse files, but not the model's audio, of which the id goes back."""
+    if not isinstance(part, AudioPart):
+        return refused_file(part, own)
+    return None if own and _audio_id(part) else ("audio", "it can only be sent back by its id")
+
+
 def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
     """Return the context for the messages of *request*."""
     policy = HistoryPolicy(
@@ -75,6 +82,7 @@ def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
         developer_role=dialect.developer_role,
         empty_text="drop_empty",
         reasoning=_REASONING.get(dialect.reasoning_replay, "any"),
+        refused=_refused,
     )
     return ChatTarget(
         dialect=dialect,
@@ -244,7 +252,8 @@ def _lower_assistant(
     if refusals and context.dialect.refusal_field:
         native["refusal"] = "".join(refusals)
     native |= _lower_reasoning(message, context)
-    native |= _lower_audio_id(message, context, diagnostics)
+    spoken = [_audio_id(part) for part in message.content if isinstance(part, AudioPart)]
+    native |= {"audio": {"id": spoken[0]}} if spoken else {}
     native |= _lower_fields(message, context)
     if context.dialect.reasoning_field == "reasoning_text" and "reasoning_text" not in native:
         _note_unproven(message, diagnostics)
@@ -360,20 +369,8 @@ def _note_unproven(message: Message, diagnostics: Diagnostics) -> None:
             diagnostics.part(index, part).dropped("reasoning-dropped", why)
 
 
-def _lower_audio_id(
-    message: Message, context: ChatTarget, diagnostics: Diagnostics
-) -> NativeObject:
-    """Return a reference to the model's audio, which is all of it that goes back."""
-    for index, part in enumerate(message.content):
-        if not isinstance(part, AudioPart):
-            continue
-        id_ = part.provider_metadata.get(METADATA_KEY, {}).get("audio_id")
-        audio_id = part.file_id or id_
-        if audio_id and context.policy.same_api(message.origin):
-            return {"audio": {"id": audio_id}}
-        here = diagnostics.part(index, part)
-        here.left_out("audio", "it can only be sent back by its id")
-    return {}
+def _audio_id(part: AudioPart) -> object:
+    return part.file_id or part.provider_metadata.get(METADATA_KEY, {}).get("audio_id")
 
 
 def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
@@ -435,9 +432,6 @@ def _note_losses(message: Message, diagnostics: Diagnostics) -> None:
             diagnostics.part(index, part).left_out("a tool run by the provider", why)
         elif isinstance(part, ToolCallPart):
             called = True
-        elif isinstance(part, ImagePart | DocumentPart):
-            why = "assistant messages cannot contain any"
-            diagnostics.part(index, part).left_out("a file", why)
 
 
 # -- results of tools

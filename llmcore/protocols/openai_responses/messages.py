@@ -14,6 +14,7 @@ from llmcore.protocols.history import (
     HistoryPolicy,
     LoweringTarget,
     native_provider_ids,
+    refused_file,
     repair,
 )
 from llmcore.protocols.lowering import matches_model
@@ -22,6 +23,7 @@ from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PRO
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
 from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_response
 from llmcore.schema.content import (
+    AudioPart,
     ContentPart,
     ProviderPart,
     ToolCallPart,
@@ -67,6 +69,7 @@ def target_of(
         empty_user_text=True,
         item_ids=not continues,
         continues_stored=continues,
+        refused=lambda part, own: refused_file(part, own) if type(part) is AudioPart else None,
     )
     return ResponsesTarget(
         dialect=dialect,

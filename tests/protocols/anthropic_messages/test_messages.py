@@ -607,8 +607,39 @@ def test_thinking_does_not_end_the_messages_where_what_followed_it_is_left_out(
     assert messages(asked) == [{"role": "user", "content": [text("a")]}]
     assert codes(asked) == [
         ("unsupported-content", "messages[1].content[1]"),
-        ("reasoning-dropped", "messages[1]"),
+        ("reasoning-dropped", "messages[1].content[0]"),
     ]
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        ImagePart(data=PNG),
+        RefusalPart("Blocked.", provider_metadata={"anthropic": {"stop_details": {"a": 1}}}),
+    ],
+)
+def test_thinking_ends_no_message_where_what_followed_it_is_left_out(left_out: Any) -> None:
+    """The API refuses it in every response of the conversation."""
+    said = Message.assistant(ReasoningPart("t", signature="s"), left_out)
+    talk = [Message.user("a"), Message.assistant("b"), Message.user("c"), said, Message.user("d")]
+
+    assert [one["role"] for one in messages(ask(messages=talk))] == ["user", "assistant", "user"]
+
+
+def test_a_request_of_files_in_responses_alone_has_a_message() -> None:
+    """The API refuses a request without any."""
+    asked = ask(messages=[Message.assistant(ImagePart(data=PNG))])
+
+    assert messages(asked) == [{"role": "user", "content": [text("(empty message)")]}]
+
+
+def test_the_transcript_of_a_spoken_response_is_sent() -> None:
+    """It is what the model said."""
+    said = Message.assistant(AudioPart(data=b"RIFF", transcript="hello"))
+    asked = ask(messages=[Message.user("a"), said, Message.user("b")])
+
+    assert messages(asked)[1] == {"role": "assistant", "content": [text("hello")]}
+    assert codes(asked) == [("unsupported-content", "messages[1].content[0]")]
 
 
 def test_a_beginning_of_the_response_ends_without_space() -> None:

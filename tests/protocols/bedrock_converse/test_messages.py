@@ -447,7 +447,7 @@ def test_reasoning_does_not_end_the_messages_where_what_followed_it_is_left_out(
     assert [one["role"] for one in messages(asked)] == ["user"]
     assert codes(asked) == [
         ("unsupported-content", "messages[1].content[1]"),
-        ("reasoning-dropped", "messages[1]"),
+        ("reasoning-dropped", "messages[1].content[0]"),
     ]
 
 

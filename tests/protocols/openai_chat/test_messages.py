@@ -388,8 +388,21 @@ def test_spoken_responses_go_back_by_their_id() -> None:
     native = _messages(Message.user("Hi"), Message.assistant(spoken))[1]
 
     assert native == {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
-    lost = _asked(Message.user("Hi"), Message.assistant(AudioPart(data=WAV, transcript="Hello")))
-    assert ("unsupported-content", "messages[1].content[0]") in codes(lost)
+
+
+@pytest.mark.parametrize(
+    ("transcript", "sent"),
+    [("Hello", [{"role": "assistant", "content": "Hello"}]), (None, [])],
+)
+def test_of_a_spoken_response_without_an_id_the_transcript_is_sent(
+    transcript: str | None, sent: list[dict[str, Any]]
+) -> None:
+    """No server takes the sound; one message without content is refused by many."""
+    spoken = Message.assistant(AudioPart(data=WAV, transcript=transcript))
+    asked = _asked(Message.user("Hi"), spoken, Message.user("So?"))
+
+    assert body(asked)["messages"][1:-1] == sent
+    assert ("unsupported-content", "messages[1].content[0]") in codes(asked)
 
 
 @pytest.mark.parametrize(

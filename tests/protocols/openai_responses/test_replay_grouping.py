@@ -477,13 +477,20 @@ def test_own_calls_keep_their_result(name: str) -> None:
 
 def test_what_a_response_cannot_hold_is_reported() -> None:
     """Pictures and sound that no item of ours made have no place in the model's message."""
-    made = Message.assistant("Hi.", ImagePart(file_id="f"), AudioPart(file_id="a"))
+    made = Message.assistant("Hi.", AudioPart(file_id="a"), ImagePart(file_id="f"))
     asked = request(model=Model("gpt-5.2", "openai"), messages=[made, Message.user("So?")])
 
     assert codes(asked) == [
         ("unsupported-content", "messages[0].content[1]"),
         ("unsupported-content", "messages[0].content[2]"),
     ]
+
+
+def test_the_transcript_of_a_spoken_response_goes_back() -> None:
+    """The item of the audio itself has no form in requests."""
+    spoken = Message.assistant(AudioPart(data=b"RIFF", transcript="Hello"))
+
+    assert items(spoken) == items(Message.assistant("Hello"))
 
 
 def test_native_items_may_stand_in_a_response() -> None:
