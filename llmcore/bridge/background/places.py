@@ -2,8 +2,9 @@
 
 Waiting responses get a place in the order of their arrival, those of the group that has the fewest
 places first. A group is the key and the model of a response: those that wait for a slow upstream do
-not keep others waiting. So that there is a place for another group at any time, a quarter of them
-is not given to one group.
+not keep others waiting. So that there is a place for another group, none gets more than three times
+as many as are free, nor the last one: of 16 places one group has 12, and a second one 3 of the rest
+until the first one has fewer.
 """
 
 from collections import Counter
@@ -14,8 +15,16 @@ from typing import Final
 import anyio
 from attrs import define, field
 
-_SHARE_OF_OTHERS: Final = 4
-"""One place in so many is kept for other groups than the largest."""
+_TIMES_FREE: Final = 3
+
+
+def may_have_another(taken: int, free: int, most: int) -> bool:
+    """Return whether a group with *taken* of *most* places may have one of those that are *free*.
+
+    Fewer than four places are too few to keep one for others.
+    """
+    is_last = free == 1 and most > _TIMES_FREE
+    return taken < _TIMES_FREE * free and not (taken and is_last)
 
 
 @define(eq=False)
@@ -30,8 +39,6 @@ class FairPlaces:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.most_of_one: Final = most - most // _SHARE_OF_OTHERS
-        """The most places that one group may have."""
         self._taken: Counter[Hashable] = Counter()
         self._waiting: list[_Waiting] = []
 
@@ -56,13 +63,13 @@ class FairPlaces:
 
     def _give(self) -> None:
         """Give all free places to responses that may have one."""
-        while self._taken.total() < self.most:
-            most = self.most_of_one
-            may_have = [each for each in self._waiting if self._taken[each.group] < most]
+        taken, most = self._taken, self.most
+        while free := most - taken.total():
+            may_have = [x for x in self._waiting if may_have_another(taken[x.group], free, most)]
             if not may_have:
                 return
-            following = min(may_have, key=lambda each: self._taken[each.group])
+            following = min(may_have, key=lambda each: taken[each.group])
             self._waiting.remove(following)
-            self._taken[following.group] += 1
+            taken[following.group] += 1
             following.has_place = True
             following.changed.set()

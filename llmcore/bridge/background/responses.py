@@ -9,7 +9,7 @@ from attrs import define, field
 
 from llmcore.bridge.background.event_log import EventLog
 from llmcore.bridge.background.lifecycle import BEAT_S, Lifecycle, cancelled, failed, is_finished
-from llmcore.bridge.background.places import FairPlaces
+from llmcore.bridge.background.places import FairPlaces, may_have_another
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.response_run import ResponseRun, outcome_of, request_id_of
@@ -76,10 +76,12 @@ class BackgroundResponses:
         """
         if self._closing:
             raise overloaded("the gateway is shutting down")
-        if len(self._local) >= 2 * self._places.most:
+        most = 2 * self._places.most
+        free = most - len(self._local)
+        if free <= 0:
             raise overloaded(f"{len(self._local)} background responses are under way or wait")
         count = sum(response.group == group for response in self._local.values())
-        if count >= 2 * self._places.most_of_one:
+        if not may_have_another(count, free, most):
             message = f"{count} background responses of this key and model are under way or wait"
             raise overloaded(message)
 

@@ -1,6 +1,7 @@
 """Background responses that wait: for a place in their process, and for one at their upstream."""
 
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,30 @@ async def test_a_group_gets_three_quarters_of_the_places_and_others_the_next() -
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(("most", "groups"), [(4, 1), (8, 2), (40, 3)])
+async def test_busy_groups_leave_a_place_for_another(most: int, groups: int) -> None:
+    places, began, over, others = FairPlaces(most), Counter[str](), anyio.Event(), 0
+
+    async def run(group: str) -> None:
+        async with places.place(group):
+            began[group] += 1
+            await over.wait()
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(groups):
+            for _ in range(2 * most):
+                tasks.start_soon(run, f"slow {number}")
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(run, "another")
+        await anyio.wait_all_tasks_blocked()
+        others = began["another"]
+        over.set()
+
+    assert others == 1
+    assert began.total() == groups * 2 * most + 1
+
+
+@pytest.mark.anyio
 async def test_what_stops_waiting_leaves_no_place_behind() -> None:
     places = FairPlaces(1)
     async with places.place("a"):
@@ -119,6 +144,20 @@ def test_a_queue_of_one_model_leaves_places_for_others(
     assert "this key and model" in made[6].json()["error"]["message"]
     assert text_of(done) == "Hello"
     assert {text_of(each) for each in all_done} == {"Hello"}
+
+
+def test_the_queues_of_two_models_leave_places_for_a_third(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
+    slow = Slow()
+    upstream.handler = slow
+    with listening(evolve(settings, limits=Limits(max_background=8))) as url:
+        made = [post(url, model=f"m-{n}", input="slow") for n in (1, 2) for _ in range(16)]
+        done = ended(url, post(url, model="m-3").json()["id"])
+        slow.release.set()
+
+    assert {each.status_code for each in made} == {200, 503}
+    assert text_of(done) == "Hello"
 
 
 def test_a_response_that_waits_in_the_process_has_no_place_at_its_upstream() -> None:
