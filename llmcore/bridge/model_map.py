@@ -133,7 +133,7 @@ class ModelMap:
 
     def _expanded(self, pool: ModelPool) -> ModelPool:
         """Return *pool* with the upstreams of a provider in place of its id."""
-        if not self.groups:
+        if not any(target.provider in self.groups for target in pool.targets):
             return pool
         return evolve(pool, ranks=tuple(self._members(rank) for rank in pool.ranks))
 
