@@ -204,8 +204,9 @@ def _table(header: Sequence[str], counts: dict[Keys, int], *, is_array: bool) ->
 
 def _paths(parsed: Mapping[str, Any]) -> Iterator[Keys]:
     """Yield the place of each key within one statement."""
-    for key, value in parsed.items():
-        yield (key,)
-        if isinstance(value, dict):
-            for keys in _paths(value):
-                yield (key, *keys)
+    tables: list[tuple[Keys, Mapping[str, Any]]] = [((), parsed)]
+    for keys, table in tables:  # those that are found are searched, too
+        for key, value in table.items():
+            yield (*keys, key)
+            if isinstance(value, dict):
+                tables.append(((*keys, key), value))

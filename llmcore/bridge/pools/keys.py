@@ -77,9 +77,9 @@ def _file_fault(path: Path) -> str:
 class RotatingKey:
     """The key of one source, read again when it has changed or was refused.
 
-    Called, it returns the key as `Auth.fetch` does. A file is read again when its time or size
-    changes; a command runs again after `key_seconds`. While a new key cannot be read, the last one
-    is used. Raises AuthenticationError where there is none.
+    Called, it returns the key as `Auth.fetch` does. A file is read again when its time, size or
+    number changes; a command runs again after `key_seconds`. While a new key cannot be read, the
+    last one is used. Raises AuthenticationError where there is none.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class RotatingKey:
         self._path = None if source.key_file is None else _path(source.key_file, folder)
         self._folder = folder
         self._clock = clock
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._ran_at = -math.inf
         self._expired = False
         self._running: anyio.Lock | None = None
@@ -163,7 +163,7 @@ class RotatingKey:
     def _read_file(self, path: Path) -> None:
         try:
             status = path.stat()
-            stamp = (status.st_mtime_ns, status.st_size)
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             if stamp == self._stamp:
                 return
             with path.open("rb") as file:

@@ -81,6 +81,11 @@ def test_value_that_cannot_be_read_is_a_configuration_error(value: str) -> None:
         parse_document(Path("gateway.toml"), f"port = {value}")
 
 
+@pytest.mark.parametrize("text", ["a" + ".a" * 5000 + " = 1", "[a" + ".a" * 5000 + "]"])
+def test_a_deep_key_has_its_line(text: str) -> None:
+    assert parse_document(PATH, f"\n{text}").line(("a",) * 5001) == 2
+
+
 def test_a_file_that_is_not_text_or_missing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "openbridge.toml"
     with pytest.raises(ConfigurationError, match="cannot be read"):

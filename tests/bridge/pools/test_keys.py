@@ -70,6 +70,19 @@ def test_a_key_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     ]
 
 
+def test_another_key_file_with_the_time_and_size_of_the_last_one_is_read(tmp_path: Path) -> None:
+    path, new = tmp_path / "key", tmp_path / "new"
+    path.write_text("one")
+    source = KeySource(key_file=str(path))
+    key = RotatingKey(source, owner="upstream a", folder=tmp_path)
+    new.write_text("two")
+    os.utime(new, ns=(path.stat().st_mtime_ns, path.stat().st_mtime_ns))
+    new.replace(path)
+
+    assert key.is_renewed()
+    assert key.current == "two"
+
+
 def test_an_upstream_that_refused_its_key_is_asked_again_once_the_key_has_changed(
     tmp_path: Path,
 ) -> None:
