@@ -9,7 +9,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -19,7 +19,7 @@ from attrs import evolve
 
 from llmcore.bridge.configuration.reading import env_file
 from llmcore.bridge.configuration.settings import GatewaySettings
-from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.schema.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ReadSettings: TypeAlias = Callable[[], GatewaySettings]
 """Reads all settings again. Raises ConfigurationError."""
+Stamps: TypeAlias = Mapping[Path, tuple[int, int, int] | None]
+"""The time, the size and the number of each file that settings are read from."""
 
 _FIXED: Final = {
     "host": "server.host",
@@ -82,21 +84,27 @@ def with_fixed_settings(
 class Reloader:
     """Reconfigures a service whenever its files change, or a signal arrives."""
 
-    def __init__(self, service: "Service", read: ReadSettings) -> None:
+    def __init__(self, service: "Service", read: ReadSettings, stamps: Stamps) -> None:
+        """*stamps* are those of the files that the service's settings were read from."""
         self._service = service
         self._read = read
-        self._seen = _stamps(service.settings)
+        self._seen = stamps
+        self._reloading = anyio.Lock()
 
     async def check(self) -> None:
         """Reload if a file has changed since the last time."""
-        seen = await anyio.to_thread.run_sync(_stamps, self._service.settings)
+        seen = await anyio.to_thread.run_sync(stamps_of, self._service.settings)
         if seen != self._seen:
             await self.reload()
 
     async def reload(self) -> bool:
         """Read the settings and use them; return whether they were valid."""
+        async with self._reloading:  # or settings that were read before others could replace them
+            return await self._reload()
+
+    async def _reload(self) -> bool:
         service = self._service
-        self._seen = await anyio.to_thread.run_sync(_stamps, service.settings)
+        self._seen = before = await anyio.to_thread.run_sync(stamps_of, service.settings)
         try:
             read_now = await anyio.to_thread.run_sync(self._read)
             if service.settings.config_path is not None and read_now.config_path is None:
@@ -104,11 +112,15 @@ class Reloader:
                 raise ConfigurationError(message)  # noqa: TRY301  (logged as any other)
             settings, fixed = with_fixed_settings(service.settings, read_now)
             service.reconfigure(settings)
-        except ConfigurationError as error:
+        except Exception as error:  # noqa: BLE001  a fault of the gateway; it serves as before
             service.metrics.configuration_valid.set(0)
-            log(logging.ERROR, "configuration_refused", error=str(error))
+            if isinstance(error, ConfigurationError):
+                log(logging.ERROR, "configuration_refused", error=str(error))
+            else:
+                LOGGER.exception("configuration_refused")
             return False
-        self._seen = _stamps(settings)
+        # A file that changed since it was read is read again.
+        self._seen = {path: before.get(path, now) for path, now in stamps_of(settings).items()}
         service.metrics.configuration_valid.set(1)
         log(logging.INFO, "configuration_reloaded", needs_restart=list(fixed) or None)
         return True
@@ -127,8 +139,8 @@ class Reloader:
                 await self.reload()
 
 
-def _stamps(settings: GatewaySettings) -> Sequence[tuple[Path, int, int] | None]:
-    """Return the time and the size of every file that the settings are read from."""
+def stamps_of(settings: GatewaySettings) -> Stamps:
+    """Return the stamps of the files that *settings* are read from; None for a missing one."""
     paths = (
         settings.config_path,
         env_file(settings.environ, Path()),
@@ -136,12 +148,12 @@ def _stamps(settings: GatewaySettings) -> Sequence[tuple[Path, int, int] | None]
         settings.tools_path,
         settings.accounts.prices_path,
     )
-    return [_stamp(path) for path in paths if path is not None]
+    return {path: _stamp(path) for path in paths if path is not None}
 
 
-def _stamp(path: Path) -> tuple[Path, int, int] | None:
+def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         status = path.stat()
     except OSError:
         return None
-    return path, status.st_mtime_ns, status.st_size
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -16,7 +16,7 @@ from llmcore.bridge.background.responses import BackgroundResponses
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
 from llmcore.bridge.health_check import HealthCheck
-from llmcore.bridge.http.logs import log, set_level
+from llmcore.bridge.http.logs import LOGGER, log, set_level
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, ModelPool, UpstreamModel, model_map_of
 from llmcore.bridge.model_names import ModelNames
@@ -29,7 +29,7 @@ from llmcore.bridge.pools.shared_health import SharedHealth
 from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relayed_request import RelayedRequests
-from llmcore.bridge.reload import ReadSettings, Reloader
+from llmcore.bridge.reload import ReadSettings, Reloader, Stamps, stamps_of
 from llmcore.bridge.response_run import Run
 from llmcore.bridge.state.call_states import CallStates
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
@@ -206,10 +206,12 @@ class Service:
         registered_tools: tuple[RegisteredTool, ...] = (),
         transport: Transport | None = None,
         read_again: ReadSettings | None = None,
+        stamps: Stamps | None = None,
     ) -> "Service":
         """Return the service that *settings* describe; nothing is opened yet.
 
-        With *read_again* it follows changes of the files that the settings are read from.
+        With *read_again* it follows changes of the files that the settings are read from, which had
+        the *stamps* then, or have them now.
         *transport*, such as recorded responses, takes the place of the network. Raises
         ConfigurationError for settings that cannot work.
         """
@@ -222,7 +224,7 @@ class Service:
             registered_tools=registered_tools,
         )
         if read_again is not None:
-            service.reloader = Reloader(service, read_again)
+            service.reloader = Reloader(service, read_again, stamps or stamps_of(settings))
         return service
 
     async def aclose(self) -> None:
@@ -234,6 +236,15 @@ class Service:
         for upstreams in (self._upstreams, *self._retired):
             await upstreams.aclose()
         await self.store.aclose()
+
+    async def begin(self) -> None:
+        """Prepare for the first request.
+
+        A worker that takes the place of another one has the settings of the gateway's start.
+        """
+        if self.reloader is not None:
+            await self.reloader.check()
+        await self.refresh_client_keys()
 
     async def maintain(self) -> None:
         """Keep what changes while the gateway runs up to date, until cancelled."""
@@ -247,17 +258,23 @@ class Service:
                     if key.has_to_run:
                         tasks.start_soon(key.begin)
                 await anyio.sleep(_MAINTENANCE_S)
-                await self.refresh_client_keys()
-                self._ask_with_new_keys()
-                await self.accounts.recover()
-                self.upstream_health.measure(sorted(self._upstreams.client.providers))
-                if self.settings.shares_state:
-                    await self._shared_health.exchange()
-                    await self._shared_limits.release()
-                if self.reloader is not None:
-                    await self.reloader.check()
-                while self._retired:
-                    await self._retired.pop().aclose()
+                try:
+                    await self._maintain_once()
+                except Exception:  # noqa: BLE001  a fault of the gateway, which goes on without
+                    LOGGER.exception("maintenance_failed")
+
+    async def _maintain_once(self) -> None:
+        if self.reloader is not None:
+            await self.reloader.check()
+        await self.refresh_client_keys()
+        self._ask_with_new_keys()
+        self.upstream_health.measure(sorted(self._upstreams.client.providers))
+        while self._retired:
+            await self._retired.pop().aclose()
+        await self.accounts.recover()
+        if self.settings.shares_state:
+            await self._shared_health.exchange()
+            await self._shared_limits.release()
 
     async def refresh_client_keys(self) -> None:
         """Read clients' keys again whose files have changed or whose time has come."""

@@ -125,7 +125,7 @@ def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
             return
         await receive()
         async with anyio.create_task_group() as tasks:
-            await service.refresh_client_keys()
+            await service.begin()
             tasks.start_soon(service.maintain)
             await send({"type": "lifespan.startup.complete"})
             await receive()

@@ -220,13 +220,15 @@ def _application(
     """Load everything, and return what makes the configuration of a server."""
     load()
     from llmcore.bridge.http.app import make_app
+    from llmcore.bridge.reload import stamps_of
     from llmcore.bridge.service import Service
 
     set_up(settings.log_level)
+    stamps = stamps_of(settings)
 
     def make() -> "Config":
         service = Service.from_settings(
-            settings, registered_tools=registered_tools, read_again=read_again
+            settings, registered_tools=registered_tools, read_again=read_again, stamps=stamps
         )
         return uvicorn_config(make_app(service), settings)
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import httpx
 import pytest
 from attrs import evolve
@@ -70,6 +72,10 @@ def validity(running: Gateway) -> str:
     """Return the gauge by which monitoring notices a refused change."""
     exposition = httpx.get(running.url.removesuffix("/v1") + "/metrics", timeout=30).text
     return exposition.partition("\nopenbridge_configuration_valid ")[2].partition("\n")[0]
+
+
+def children(pid: int) -> set[int]:
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
 def hang_up(running: Gateway) -> None:
@@ -195,6 +201,145 @@ def test_every_worker_applies_a_reloaded_configuration(tmp_path: Path) -> None:
             hang_up(running)
             wait_for(running, "configuration_reloaded", 2)
             assert {text(running) for _ in range(8)} == {"new"}
+
+
+@pytest.mark.slow
+def test_a_worker_that_replaces_another_has_the_settings_of_now(tmp_path: Path) -> None:
+    """Not those of the gateway's start."""
+    with serve(says("old")) as old, serve(says("new")) as new:
+        replace(tmp_path, config(old.url, state="sqlite"))
+        with gateway(tmp_path, OPENBRIDGE_WORKERS="2") as running:
+            replace(tmp_path, config(new.url, state="sqlite"))
+            wait_for(running, "configuration_reloaded", 2)
+            for worker in children(running.process.pid):
+                os.kill(worker, signal.SIGKILL)
+            wait_for(running, "worker_died", 2)
+            wait_for(running, "Application startup complete.", 4)
+            assert {text(running) for _ in range(8)} == {"new"}
+    assert old.received == []
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    path = tmp_path / "openbridge.toml"
+    path.write_text("[routing]\nretries = 1\n")
+    settings = evolve(settings_for("http://127.0.0.1:1"), config_path=path, retries=1)
+
+    def read() -> GatewaySettings:
+        retries = int(path.read_text().rpartition("=")[2])
+        return evolve(settings, retries=retries)
+
+    return Service.from_settings(settings, read_again=read)
+
+
+@pytest.mark.anyio
+async def test_a_file_that_changes_while_its_settings_are_used_is_read_again(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reloader, reconfigure = service.reloader, service.reconfigure
+
+    def slowly(settings: GatewaySettings) -> None:
+        replace(tmp_path, f"retries = {settings.retries + 1}" if settings.retries < 4 else "")
+        reconfigure(settings)
+
+    monkeypatch.setattr(service, "reconfigure", slowly)
+    assert reloader is not None
+    replace(tmp_path, "retries = 2")
+    found = []
+    for _ in range(3):
+        await reloader.check()
+        found.append(service.settings.retries)
+
+    assert found == [2, 3, 4]
+
+
+@pytest.mark.anyio
+async def test_of_two_reloads_the_later_one_counts(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file may change, and SIGHUP arrive, while another change is read."""
+    reloader, begun, going_on = service.reloader, threading.Event(), threading.Event()
+    assert reloader is not None
+    read = reloader._read
+
+    def slowly() -> GatewaySettings:
+        settings = read()
+        if not begun.is_set():
+            begun.set()
+            going_on.wait(20)
+        return settings
+
+    monkeypatch.setattr(reloader, "_read", slowly)
+    async with anyio.create_task_group() as tasks:
+        replace(tmp_path, "retries = 2")
+        tasks.start_soon(reloader.check)
+        await anyio.to_thread.run_sync(begun.wait, 20)
+        replace(tmp_path, "retries = 3")
+        tasks.start_soon(reloader.reload)
+        await anyio.wait_all_tasks_blocked()
+        going_on.set()
+
+    assert service.settings.retries == 3
+
+
+@pytest.mark.anyio
+async def test_another_file_with_the_time_and_size_of_the_last_one_is_read(
+    service: Service, tmp_path: Path
+) -> None:
+    """Packages and images give all files one time."""
+    reloader, path = service.reloader, tmp_path / "openbridge.toml"
+    assert reloader is not None
+    before, new = path.stat(), tmp_path / "new"
+    new.write_text("[routing]\nretries = 5\n")
+    os.utime(new, ns=(before.st_mtime_ns, before.st_mtime_ns))
+    new.replace(path)
+    await reloader.check()
+
+    assert service.settings.retries == 5
+
+
+@pytest.mark.anyio
+async def test_a_fault_in_reading_settings_changes_nothing_and_ends_nothing(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmcore.bridge.service._MAINTENANCE_S", 0.01)
+    kept = 0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.maintain)
+        replace(tmp_path, "retries = x")
+        await until(lambda: b"configuration_valid 0" in service.metrics.exposition())
+        kept = service.settings.retries
+        replace(tmp_path, "retries = 2")
+        await until(lambda: service.settings.retries == 2)
+        tasks.cancel_scope.cancel()
+    await service.aclose()
+
+    assert kept == 1
+
+
+@pytest.mark.anyio
+async def test_a_fault_in_the_maintenance_does_not_end_it(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_upstreams: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("llmcore.bridge.service._MAINTENANCE_S", 0.01)
+    monkeypatch.setattr(service.upstream_health, "measure", broken)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.maintain)
+        replace(tmp_path, "retries = 2")
+        await until(lambda: service.settings.retries == 2)
+        replace(tmp_path, "retries = 3")
+        await until(lambda: service.settings.retries == 3)
+        tasks.cancel_scope.cancel()
+    await service.aclose()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not condition():  # noqa: ASYNC110  of whatever the service knows
+            await anyio.sleep(0.01)
 
 
 def test_which_settings_are_kept_until_a_restart() -> None:
