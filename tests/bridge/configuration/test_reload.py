@@ -29,6 +29,7 @@ from tests.support.servers.bridge_process import Gateway, gateway
 from tests.support.servers.bridge_service import settings_for, streamed
 from tests.support.servers.loopback import Answer, Received, chat_stream, serve
 from tests.support.servers.pooled_gateway import says
+from tests.support.waiting import until
 
 
 def config(url: str, *, more: str = "", state: str = "memory") -> str:
@@ -334,12 +335,6 @@ async def test_a_fault_in_the_maintenance_does_not_end_it(
         await until(lambda: service.settings.retries == 3)
         tasks.cancel_scope.cancel()
     await service.aclose()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
-        while not condition():  # noqa: ASYNC110  of whatever the service knows
-            await anyio.sleep(0.01)
 
 
 def test_which_settings_are_kept_until_a_restart() -> None:
