@@ -34,6 +34,9 @@ MAX_FIELD_BYTES: Final = 64 * 1024
 """The most bytes of a header field or status line."""
 _MAX_CHUNKS: Final = 4096
 """Chunks of a body that wait to be read, beside the limit of their bytes."""
+_MAX_INFORMATIONAL: Final = 1000
+"""Responses of status 1xx to one request; some servers send one every few seconds."""
+_TOO_MANY: Final = f"more than {_MAX_INFORMATIONAL} informational responses (status 1xx) came"
 _HEAD_END: Final = b"\r\n\r\n"
 _LAST_CHUNK: Final = b"0\r\n\r\n"
 _KEPT_HEADS: Final = 64
@@ -101,6 +104,8 @@ class _Connection(ResponseHandler):
     """A `select.poll` that watches the socket; Windows has none."""
     _begun = _response_ended = True
     """Whether the response to the last request has begun, and whether it has ended."""
+    _informational = 0
+    """How many responses of status 1xx came after the last request."""
     _heard = False
     """Whether anything came after the last request."""
     _length: str | None = None
@@ -112,6 +117,7 @@ class _Connection(ResponseHandler):
         """Prepare for the response to the next request."""
         self._begun = self._response_ended = self._heard = False
         self._length = self._read = None
+        self._informational = 0
         super().set_response_params(**settings)
 
     def data_received(self, data: bytes) -> None:
@@ -190,11 +196,19 @@ class _Connection(ResponseHandler):
 
     def feed_data(self, data: "tuple[RawResponseMessage, StreamReader]", size: int = 0) -> None:
         """Deliver a response whose head is complete; a second one closes the connection."""
+        if self._informational > _MAX_INFORMATIONAL:
+            return
         if self._begun:
             self._response_ended = True
             self.abort()
             return
         self._begun = data[0].code >= 200 or data[0].code == 101
+        self._informational += not self._begun
+        if self._informational > _MAX_INFORMATIONAL:  # reading them takes all time of the loop
+            self._begun = self._response_ended = True
+            self.abort()  # which forgets an error
+            self.set_exception(aiohttp.ClientConnectionError(_TOO_MANY))
+            return
         self._length = None if data[0].chunked else data[0].headers.get("content-length")
         if type(data[1]) is StreamReader:  # not the empty one, which all responses share
             data[1].__class__ = _Content

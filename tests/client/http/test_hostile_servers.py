@@ -119,6 +119,17 @@ async def test_bytes_after_a_response_that_informational_ones_precede_do_not_ans
     assert server.requests == [1, 2]
 
 
+@pytest.mark.parametrize("anyio_backend", ["aiohttp", "aiohttp-uvloop"], indirect=True)
+async def test_informational_responses_without_an_end_break_the_connection() -> None:
+    """Reading them would take all time of the event loop."""
+    early = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
+    with raw(early * 1000 + response("first")) as server:
+        assert await texts(server.url, count=1) == ["first"]
+    broken = pytest.raises(NetworkError, match="more than 1000 informational responses")
+    with raw(early * 1001 + response("first")) as server, broken:
+        await texts(server.url, count=1)
+
+
 @pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA)
 async def test_bytes_that_come_while_a_connection_is_idle_do_not_answer_the_next_call(
     extra: bytes,
