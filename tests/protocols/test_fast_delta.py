@@ -96,7 +96,7 @@ CASES = {
     ),
     "chat reasoning": Case(
         openai_chat.protocol,
-        (_chat({"reasoning_content": "a"}),),
+        (_chat({"reasoning_content": "a", "content": None}),),
         _chat({"reasoning_content": "b", "content": None}),
         ReasoningDelta("reasoning_0", "b"),
     ),
@@ -206,6 +206,38 @@ def test_fast_path_reads_nothing_before_a_segment_is_open(case: Case) -> None:
     assert reader_of is not None
 
     assert reader_of(case.protocol.stream.initial(ASKED)) is None
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"extra_content": {"google": {"thought_signature": "abc"}}},
+        {"custom": {"input": "x"}},
+    ],
+)
+def test_fields_beside_the_arguments_of_a_call_are_not_lost(beside: Event) -> None:
+    """The short way leaves fragments with more than the arguments to the long one."""
+    case = CASES["chat tool input"]
+
+    assert _continued(case, _frame(_called('": 1', **beside))) is None
+
+
+@pytest.mark.parametrize("name", ["search_info", "web_search", "venice_parameters", "x_groq"])
+def test_content_beside_the_choices_is_not_lost_where_a_chunk_before_had_some(name: str) -> None:
+    """Pages, and the usage or error of Groq, come in several chunks."""
+    first, second = ({**_chat({"content": text}), name: {"id": text}} for text in "ab")
+    first["choices"][0][name] = {"id": "a"}
+    case = Case(openai_chat.protocol, (first,), second, TextDelta("text_0", "b"))
+
+    assert _continued(case, _frame(second)) is None
+
+
+def test_mistral_s_padding_leaves_text_on_the_short_way() -> None:
+    """Its chunks have random letters of their own in `p`."""
+    first, second = ({**_chat({"content": text}), "p": text * 3} for text in "ab")
+    case = Case(openai_chat.protocol, (first,), second, TextDelta("text_0", "b"))
+
+    assert _continued(case, _frame(second)) == case.delta
 
 
 def test_usage_in_the_choice_is_not_lost() -> None:

@@ -32,6 +32,7 @@ from llmcore.protocols.protocol import (
 from llmcore.schema.json import NativeObject
 
 _COUNTING = TokenCounting(endpoint="/chat/completions", target="/chat/completions/input_tokens")
+_READ_TEXTS = stream.plain_texts_reader()
 
 
 def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
@@ -62,7 +63,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
             halt=stream.halt,
             terminal=stream.terminal,
             usage=finish.stated_usage,
-            one_text=partial(finish.one_text, dialect=dialect, read=stream.texts_reader("content")),
+            one_text=partial(finish.one_text, dialect=dialect, read=_READ_TEXTS),
             deltas=stream.DELTAS,
         ),
         whole=partial(stream.whole, dialect=dialect),

@@ -28,7 +28,7 @@ from llmcore.protocols.openai_chat.models import (
     freeform_functions,
 )
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.openai_chat.state import ChatInfo, ChatState, ChatStreamContext
+from llmcore.protocols.openai_chat.state import ChatInfo, ChatState, ChatStreamContext, with_fields
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
 from llmcore.protocols.response_parts import (
     CompleteEvents,
@@ -154,6 +154,8 @@ _NO_METADATA: Final = frozenset(
 _NO_CHOICE_METADATA: Final = frozenset(
     {"index", "delta", "message", "messages", "finish_reason", "logprobs", "top_logprobs"}
 ).union({"usage", "text"}, names.OF_TOKENS)
+READ_FIELDS: Final = _NO_CHOICE_METADATA.union({"error", "x_groq"}, names.PAGES_BESIDE_CHOICES)
+"""Fields of chunks and choices that may bring more than metadata."""
 
 
 def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObject]) -> ChatState:
@@ -167,16 +169,14 @@ def on_info(state: ChatState, chunk: NativeObject, choices: Sequence[NativeObjec
             usage=_latest_usage(info.usage, usage),
             final_usage_seen=info.final_usage_seen or is_final,
         )
-    known = info.metadata
+    known, choice = info.metadata, choices[0] if choices else {}
     metadata = _metadata_in(chunk, _NO_METADATA, known)
-    names = chunk.keys() - _NO_METADATA
-    for choice in choices[:1]:
-        metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
-        names |= choice.keys() - _NO_CHOICE_METADATA
+    metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
     if metadata:
         info = replace(info, metadata=with_entries(known, metadata))
-    if not names <= info.names:
-        info = replace(info, names=info.names | names)
+    shape = with_fields(info.shape, chunk, choice, object_or_empty(choice.get("delta")))
+    if shape != info.shape:
+        info = replace(info, shape=shape)
     return state if info is state.info else replace(state, info=info)
 
 
@@ -414,27 +414,29 @@ class _PlainDelta(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     function_call: None = None
 
 
-class _PlainChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    delta: _PlainDelta
+class _PlainChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True, kw_only=True):
     index: Literal[0] | None = None
-    finish_reason: str | None = None
+    delta: _PlainDelta
     logprobs: None = None
+    finish_reason: str | None = None
 
 
-class _PlainChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    choices: Annotated[list[_PlainChoice], msgspec.Meta(max_length=1)]
+class _PlainChunk(msgspec.Struct, gc=False, forbid_unknown_fields=True, kw_only=True):
     id: str | None = None
     object: Literal["chat.completion.chunk"] | None = None
     created: int | None = None
     model: str | None = None
+    service_tier: str | None = None
+    system_fingerprint: str | None = None
+    choices: Annotated[list[_PlainChoice], msgspec.Meta(max_length=1)]
     usage: dict[str, Any] | None = None
     obfuscation: str | None = None
     p: str | None = None
-    service_tier: str | None = None
-    system_fingerprint: str | None = None
 
 
 _read_plain: Final = msgspec.json.Decoder(_PlainChunk).decode
+_PLAIN_TYPES: Final = (_PlainChunk, _PlainChoice, _PlainDelta)
+PLAIN_SHAPE: Final = tuple(kind.__struct_fields__ for kind in _PLAIN_TYPES)
 
 
 def _plain_chunk(frame: Frame | None) -> _PlainChunk | None:

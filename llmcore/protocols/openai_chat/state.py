@@ -17,7 +17,7 @@ State changes on these transitions and not on deltas. It is nested: a change cop
 
 import json as standard_json
 from collections.abc import Mapping
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -173,6 +173,20 @@ class SeveralMessages(msgspec.Struct, frozen=True, kw_only=True):
     """How many fragments of calls have come."""
 
 
+Shape: TypeAlias = tuple[tuple[str, ...], ...]
+"""The fields of chunks so far, in their order, those of their choices, and those of deltas."""
+MAX_FIELDS: Final = 32
+"""Chunks, choices and deltas with more fields than this are not read on the per-token path."""
+
+
+def with_fields(shape: Shape, *parts: NativeObject) -> Shape:
+    """Return *shape* with the fields of a chunk, its choice and the delta, if there are few."""
+    return tuple(
+        names if len(names) > MAX_FIELDS else (*names, *(n for n in part if n not in names))
+        for names, part in zip(shape, parts, strict=True)
+    )
+
+
 class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of the response as a whole, as the last chunk had them."""
 
@@ -192,8 +206,7 @@ class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
     encrypted: PersistentList | None = None
     """Pieces of `encrypted_content`, which is one of them."""
     metadata: JsonObject = {}
-    names: frozenset[str] = frozenset()
-    """The names of the fields beside the usual ones, also of those that were null."""
+    shape: Shape = ((), (), ())
     raw: JsonValue = None
 
 

@@ -27,7 +27,13 @@ from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.openai_chat import calls, content, executed, finish, names
 from llmcore.protocols.openai_chat.content import new_in_message
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.state import ChatCall, ChatState, close_last_segment
+from llmcore.protocols.openai_chat.state import (
+    MAX_FIELDS,
+    ChatCall,
+    ChatState,
+    Shape,
+    close_last_segment,
+)
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
     Events,
@@ -293,8 +299,124 @@ def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEve
 
 # -- the per-token path -------------------------------------------------------------------
 # Most chunks only continue the open segment or call. Those are read without building the whole
-# chunk: `step` would give the same event, at several times the cost. Fields that could change more
-# are declared as null: with anything else in them, the decoder refuses the chunk.
+# chunk: `step` would give the same event, at several times the cost. They are decoded into types
+# that have the fields of the chunks before, in their order, and no place for anything else.
+
+
+class _Function(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    arguments: str
+    name: str | None = None
+
+
+class _Fragment(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    function: _Function
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+
+
+_USUAL: Final = dict.fromkeys(
+    ("id", "object", "created", "model", "service_tier", "system_fingerprint", "obfuscation", "p"),
+    Any,
+)
+"""The fields of a chunk that may have values; others are null, as long as they have been."""
+_IN_CHOICE: Final = {"index": Literal[0] | None}
+_IN_DELTA: Final = {"role": Literal["assistant", ""] | None}
+_EMPTY: Final = Literal[""] | tuple[()] | None
+"""The kind of the other fields of a delta."""
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""Raised by a chunk of another shape: `step` reads it."""
+
+
+def _only(name: str, kind: Any, names: Iterable[str], kinds: Any, other: Any = None) -> Any:
+    """Return a type with the fields *names* alone, in which that called *name* is `held`."""
+    fields = [
+        ("held", kind, msgspec.field(name=name))
+        if each == name
+        else (f"field{at}", kinds.get(each, other), msgspec.field(name=each, default=None))
+        for at, each in enumerate(names)
+    ]
+    return msgspec.defstruct("Only", fields, kw_only=True, gc=False, forbid_unknown_fields=True)
+
+
+@lru_cache(maxsize=128)
+def _strict_reader(
+    field: str, shape: Shape, stated: frozenset[str] = frozenset()
+) -> Callable[[bytes], Any]:
+    """Return a decoder of chunks with the fields of *shape* whose deltas have this *field* alone.
+
+    Fields beside the choices that were *stated* before may have values.
+    """
+    in_chunk, in_choice, in_delta = shape
+    kind = tuple[_Fragment] if field == "tool_calls" else str
+    delta = _only(field, kind, in_delta, _IN_DELTA, _EMPTY)
+    given = dict.fromkeys(stated, Any)
+    choice = _only("delta", delta, in_choice, given | _IN_CHOICE)
+    chunk = _only("choices", GenericAlias(tuple, (choice,)), in_chunk, given | _USUAL)
+    return msgspec.json.Decoder(chunk).decode
+
+
+def fast_reader(state: ChatState) -> FastReader | None:
+    """Return how to read the chunks that only continue the open segment or call."""
+    field, call, info = state.fast_field, state.calls.current, state.info
+    few = max(map(len, info.shape)) <= MAX_FIELDS
+    if state.choice or field not in info.shape[2] or not few:
+        return None
+    stated = frozenset(info.metadata.keys() - finish.READ_FIELDS)
+    strict = _strict_reader(field, info.shape, stated)
+    if field == "tool_calls":
+        return None if call is None else _arguments_reader(call, strict)
+    kind = TextDelta if field == "content" else ReasoningDelta
+    return FastReader(kind, state.segment, _texts_reader(strict))
+
+
+def plain_texts_reader() -> Callable[[Iterable[Frame]], list[str]]:
+    """Return how to read the chunks of a stream that is one text."""
+    return _texts_reader(_strict_reader("content", finish.PLAIN_SHAPE))
+
+
+def _texts_reader(strict: Callable[[bytes], Any]) -> Callable[[Iterable[Frame]], list[str]]:
+    def read(frames: Iterable[Frame]) -> list[str]:
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                text = strict(data).held[0].held.held
+            except _UNREADABLE:
+                break
+            if not text or name == "error":
+                break
+            texts.append(text)
+        return texts
+
+    return read
+
+
+def _arguments_reader(call: ChatCall, strict: Callable[[bytes], Any]) -> FastReader:
+    index, wire_id, name_ = call.index, call.wire_id, call.name
+
+    def read(frames: Iterable[Frame]) -> list[str]:
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                (fragment,) = strict(data).held[0].held.held
+            except _UNREADABLE:
+                break
+            id_, called, text = fragment.id, fragment.function.name, fragment.function.arguments
+            if fragment.index != index or (id_ and id_ != wire_id) or not text or name == "error":
+                break
+            if called and (called != name_ or not id_):
+                break
+            if text[-1] == "}" and text[0] == "{":  # the arguments may come again
+                break
+            texts.append(text)
+        return texts
+
+    return FastReader(ToolInputDelta, call.id, read)
+
+
+# -- chunks that only continue a text or a call, which a relay passes on unread
+
+_TEXTS: Final = frozenset({"content", "refusal", *names.REASONING_FIELDS})
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -325,127 +447,7 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _read: Final = msgspec.json.Decoder(_Chunk).decode
-_USUAL: Final = frozenset(
-    {"created", "id", "model", "object", "obfuscation", "service_tier", "system_fingerprint"}
-)
-_MAX_NAMES: Final = 32
-"""The most further fields that the chunks of a stream have on this path."""
-
-
-@lru_cache(maxsize=64)
-def _strict_reader(stated: frozenset[str], empty: frozenset[str]) -> Callable[[bytes], Any]:
-    """Return a decoder that refuses chunks with fields that no chunk before has had.
-
-    Those *stated* before may have values; the *empty* ones were null, and must be.
-    """
-    names = (*((name, msgspec.Raw) for name in sorted(stated)), *((n, None) for n in sorted(empty)))
-
-    def strict(base: Any, **changed: Any) -> Any:
-        known = [(name, kind) for name, kind in names if name not in base.__struct_fields__]
-        fields = [(f"field{at}", kind, None) for at, (_, kind) in enumerate(known)]
-        rename = {f"field{at}": name for at, (name, _) in enumerate(known)}
-        return msgspec.defstruct(
-            base.__name__,
-            [*changed.items(), *fields],
-            bases=(base,),
-            rename=rename,
-            gc=False,
-            forbid_unknown_fields=True,
-        )
-
-    choices = GenericAlias(tuple, (strict(_Choice),))
-    return msgspec.json.Decoder(strict(_Chunk, choices=choices)).decode
-
-
-_OTHER_SHAPES: Final = (
-    msgspec.MsgspecError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ValueError,
-    RecursionError,
-)
-"""Raised by a chunk of another shape: `step` reads it."""
-
-
-def fast_reader(state: ChatState) -> FastReader | None:
-    """Return how to read the chunks that only continue the open segment or call."""
-    field, call = state.fast_field, state.calls.current
-    if state.choice or not field or (strict := _reader_of(state)) is None:
-        return None
-    if field == "tool_calls":
-        return None if call is None else _arguments_reader(call, strict)
-    kind = TextDelta if field == "content" else ReasoningDelta
-    return FastReader(kind, state.segment, texts_reader(field, strict))
-
-
-def _reader_of(state: ChatState) -> Callable[[bytes], Any] | None:
-    """Return the decoder of chunks that state nothing new; None for very many fields."""
-    names, stated = state.info.names, state.info.metadata.keys()
-    if not names:
-        return _read_usual
-    if len(names) > _MAX_NAMES:
-        return None
-    return _strict_reader(names.intersection(stated) | _USUAL, names.difference(stated, _USUAL))
-
-
-_read_usual: Final = _strict_reader(_USUAL, frozenset())
-
-
-def texts_reader(
-    field: str, strict: Callable[[bytes], Any] = _read_usual
-) -> Callable[[Iterable[Frame]], list[str]]:
-    """Return how to read the chunks whose deltas have only this *field*, with *strict*."""
-
-    def read(frames: Iterable[Frame]) -> list[str]:
-        texts: list[str] = []
-        for name, data in frames:
-            try:
-                delta = strict(data).choices[0].delta
-                text = delta[field]
-            except _OTHER_SHAPES:
-                break
-            alone = len(delta) == 1 or len(_given(delta)) == 1
-            if not text or type(text) is not str or not alone or name == "error":
-                break
-            texts.append(text)
-        return texts
-
-    return read
-
-
-def _arguments_reader(call: ChatCall, strict: Callable[[bytes], Any]) -> FastReader:
-    index, wire_id, name_ = call.index, call.wire_id, call.name
-
-    def read(frames: Iterable[Frame]) -> list[str]:
-        texts: list[str] = []
-        for name, data in frames:
-            try:
-                delta = strict(data).choices[0].delta
-                (fragment,) = delta["tool_calls"]
-                function = fragment["function"]
-                text = function["arguments"]
-                id_, called = fragment.get("id"), function.get("name")
-                if fragment.get("index") != index or (id_ and id_ != wire_id):
-                    break
-            except _OTHER_SHAPES:
-                break
-            if called and (called != name_ or not id_):
-                break
-            alone = len(delta) == 1 or len(_given(delta)) == 1
-            if not text or type(text) is not str or not alone or name == "error":
-                break
-            if text[-1] == "}" and text[0] == "{":  # the arguments may come again
-                break
-            texts.append(text)
-        return texts
-
-    return FastReader(ToolInputDelta, call.id, read)
-
-
-# -- chunks that only continue a text or a call, which a relay passes on unread
-
-_TEXTS: Final = frozenset({"content", "refusal", *names.REASONING_FIELDS})
+_OTHER_SHAPES: Final = (*_UNREADABLE, LookupError, TypeError, AttributeError)
 
 
 def text_reader(data: bytes) -> TextReader | None:

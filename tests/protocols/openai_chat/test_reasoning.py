@@ -80,7 +80,7 @@ def test_thinking_is_found_in_whole_bodies(named: Any) -> None:
 def test_plain_thinking_leaves_the_state_alone(name: str) -> None:
     """Thinking takes the per-token path as text does."""
     state = stream.initial(ASKED, OPENAI)
-    state, _ = stream.step(state, chunk({name: "a"}))
+    state, _ = stream.step(state, chunk({name: "a", "content": None}))
 
     after, events = stream.step(state, chunk({name: "b", "content": None}))
 
