@@ -278,13 +278,14 @@ def command(home: str) -> Callable[[argparse.Namespace], int]:
 
     def handle(args: argparse.Namespace) -> int:
         module, _, name = home.partition(":")
-        gc.disable()  # importing makes many objects and nearly no cycles
+        thresholds = gc.get_threshold()
+        gc.set_threshold(2_000, 1_000_000)  # what importing leaves behind is among the newest
         try:
             with ExitOnInterrupt():
                 function = getattr(import_module(f"llmcore.cli.{module}"), name)
         finally:
             gc.freeze()  # or the first collection looks through all of them
-            gc.enable()
+            gc.set_threshold(*thresholds)
         from inspect import iscoroutinefunction  # the function's module has loaded it
 
         if iscoroutinefunction(function):

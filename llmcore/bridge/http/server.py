@@ -40,6 +40,9 @@ _IDLE_CONNECTION_S = 75
 _MALLOC_OPTIONS = {-8: 2, -3: 2 * 1024 * 1024, -1: 8 * 1024 * 1024}
 """By the numbers of malloc.h. M_ARENA_MAX: the number of heaps. M_MMAP_THRESHOLD: what is at least
 so large is returned to the system when it is freed. M_TRIM_THRESHOLD: so much is kept of a heap."""
+_WHILE_IMPORTING = (2_000, 1_000_000)
+"""Thresholds by which each object is looked at once, while it is new: importing leaves some 4 MB of
+cycles behind, most of them the classes that attrs replaced, and their memory is used again."""
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 _GENERATIONS = (10, 2)
 """Collections of one generation before the next one is collected, too. Responses leave no reference
@@ -70,7 +73,8 @@ def run(
 
     open_files = allow_open_files()
     bound_free_memory()
-    gc.disable()  # importing makes many objects and nearly no cycles
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*_WHILE_IMPORTING)
     try:
         if settings.workers > 1:
             _run_workers(settings, registered_tools, listens, read_again)
@@ -80,7 +84,7 @@ def run(
             reduce_garbage_collection()
             uvicorn_server.run(sockets=[listener])
     finally:
-        gc.enable()
+        gc.set_threshold(*thresholds)
 
 
 def _run_workers(
@@ -160,16 +164,12 @@ def bound_free_memory() -> None:
 def reduce_garbage_collection() -> None:
     """Leave what was imported out of garbage collections, and collect less often.
 
-    Importing leaves some 4 MB of garbage behind, most of it the classes that attrs replaced, and
-    0.4 MB of source that attrs wrote, for debuggers; both are freed first. A request makes hundreds
-    of objects, nearly all of which their reference counts free. With Python's own threshold of 700,
-    looking through them for cycles takes a tenth of the time.
+    A request makes hundreds of objects, nearly all of which their reference counts free. With
+    Python's own threshold of 700, looking through them for cycles takes a tenth of the time. The
+    source that attrs wrote, 0.4 MB for debuggers, is freed first.
     """
     linecache.clearcache()
-    gc.unfreeze()  # what the command line has imported
-    gc.collect()
     gc.freeze()
-    gc.enable()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *_GENERATIONS)
 
 
