@@ -18,7 +18,7 @@ from attrs import define, field
 
 from llmcore.client.cost import with_cost
 from llmcore.folds.response import Accumulator
-from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
+from llmcore.schema.errors import AbortError, ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.events import TERMINAL_EVENTS, ErrorEvent, LLMEvent, TextDelta
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
@@ -132,7 +132,7 @@ class EventStream:
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; empty after the end.
 
-        Raises anyio.BusyResourceError while another task is reading: a stream has one reader. The
+        Raises InvalidRequestError while another task is reading: a stream has one reader. The
         iterator yields them one by one; middleware that only observes events is faster with
         batches.
         """
@@ -141,7 +141,7 @@ class EventStream:
         if self._ended or self._closed:
             return ()
         if self._reading:
-            raise anyio.BusyResourceError("reading")
+            raise second_reader()
         self._reading = True
         try:
             batch = await self._source.next_batch()
@@ -438,6 +438,14 @@ class _Deferred:
             self._making = None
         if self._closed and self._stream is not None:
             await self._stream.aclose()
+
+
+def second_reader() -> InvalidRequestError:
+    """Return the error of a task that reads a stream while another one does."""
+    return InvalidRequestError(
+        "another task is reading this stream, which has one reader: let it pass on what it reads, "
+        "or wait for its end and take the result"
+    )
 
 
 def broken_read(what: str, cause: BaseException, partial: LLMResponse | None) -> AbortError:

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import anyio
 from attrs import evolve
 
-from llmcore.client.event_stream import EventStream, broken_read
+from llmcore.client.event_stream import EventStream, broken_read, second_reader
 from llmcore.generation.abort import AbortController
 from llmcore.generation.execution import StepSettings, StepTools, unanswered
 from llmcore.generation.limits import RunAccount, RunLimitError, RunLimits, RunTime
@@ -126,11 +126,11 @@ class Run:
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; empty after the end.
 
-        Errors are events, only cancellation raises, anyio.BusyResourceError while another task is
+        Errors are events, only cancellation raises, InvalidRequestError while another task is
         reading (a run has one reader), and AbortError if it was closed before anything was read.
         """
         if self._reading:
-            raise anyio.BusyResourceError("reading")
+            raise second_reader()
         if self.ended:
             if self._phase is Run._begin and self.error is None:
                 raise AbortError("the stream was closed before it was read: read it in its block")

@@ -280,11 +280,9 @@ class Values:
         """Raise ConfigurationError for a setting that was not read, such as a misspelt one."""
         ours = {name for name in self.environ if name.startswith(_PREFIX)}
         if unknown := sorted(ours - self._known):
-            keys = [name.removeprefix(_PREFIX) for name in self._known]
-            near = [get_close_matches(name.removeprefix(_PREFIX), keys) for name in unknown]
-            hint = f"did you mean {' or '.join(_PREFIX + key for found in near for key in found)}?"
-            if not all(near):
-                hint = f"known: {', '.join(sorted(self._known))}"
+            near = dict.fromkeys(meant for name in unknown for meant in self._nearest(name))
+            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            hint += "`openbridge config init` writes a file that lists all settings"
             raise ConfigurationError(f"unknown: {', '.join(unknown)} ({hint})")
         if self.document is None:
             return
@@ -293,6 +291,14 @@ class Values:
             if section in self.document.tables:
                 keys = [file_keys(name)[1] for name in names]
                 self.document.refuse_unknown((section,), keys)
+
+    def _nearest(self, variable: str) -> list[str]:
+        """Return the variables that are spelt like *variable*, else those that share a word."""
+        typed = variable.removeprefix(_PREFIX)
+        keys = [name.removeprefix(_PREFIX) for name in sorted(self._known)]
+        words = set(typed.split("_"))
+        near = get_close_matches(typed, keys) or [k for k in keys if words & set(k.split("_"))]
+        return [_PREFIX + key for key in near[:3]]
 
     def _find(self, name: str, *, blank: bool = False) -> _Given | None:
         """Return the setting; None if it is absent, or *blank* is false and it is blank."""

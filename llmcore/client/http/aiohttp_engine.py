@@ -75,9 +75,9 @@ class AiohttpEngine:
             else:
                 native = await self._own.send(request, url, connect, tls)
         except aiohttp.ClientResponseError as error:  # its text contains the request's headers
-            raise translate(error, request.url) from None
+            raise translate(error, request.url, proxy) from None
         except Exception as error:
-            raise _translated(error, request.url) from error
+            raise _translated(error, request.url, proxy) from error
         return AiohttpResponse(native, request.url)
 
     async def _by_session(
@@ -289,7 +289,7 @@ def _through(proxy: str, url: str, headers: dict[str, str]) -> dict[str, Any]:
     return settings
 
 
-def _translated(error: Exception, url: str) -> Exception:
+def _translated(error: Exception, url: str, proxy: str | None = None) -> Exception:
     if isinstance(error, RuntimeError) and "closed" in str(error):  # by another task
         return NetworkError("the client was closed", cause=error)
-    return translate(error, url)
+    return translate(error, url, proxy)

@@ -23,7 +23,8 @@ _TIMEOUT_NAMES: Final = {
 
 
 _NO_CONNECTION: Final = frozenset({"ConnectError", "ClientConnectorError"})
-_CONNECTING_HINT: Final = "; check the address (base_url), the network and the proxy"
+_CONNECTING_HINT: Final = "; check the address (base_url) and the network"
+_PROXY_HINT: Final = "; check the proxy (HttpOptions, HTTPS_PROXY, HTTP_PROXY or ALL_PROXY)"
 _LOCAL_HINT: Final = "; start the server there, or set another address (base_url)"
 _TLS_HINTS: Final = {
     "WRONG_VERSION_NUMBER": "; the server does not use TLS there: write http:// in base_url",
@@ -52,8 +53,10 @@ _FILES_HINT: Final = "; let the process open more files (ulimit -n), or send few
 _LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def translate(error: Exception, url: str) -> Exception:
+def translate(error: Exception, url: str, proxy: str | None = None) -> Exception:
     """Return an HTTP library's exception at *url* as an LLMError; any other exception unchanged.
+
+    Its message names the *proxy* that was to open the connection, without its password.
 
     Exceptions are recognised by the names of their classes, so that one function handles httpx,
     httpx2, httpcore and aiohttp.
@@ -63,6 +66,8 @@ def translate(error: Exception, url: str) -> Exception:
     names = _names(error)
     where = urlsplit(url)
     target = f"{where.scheme}://{where.netloc}"
+    if proxy is not None:
+        target += f" through the proxy {urlsplit(proxy).netloc.rpartition('@')[2]}"
     text = detail(error)
     cause = None if "ClientResponseError" in names else error  # it shows the request's headers
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError):
@@ -78,7 +83,7 @@ def translate(error: Exception, url: str) -> Exception:
         if too_many_files:
             hint = _FILES_HINT
         else:
-            hint = refusal or _connecting_hint(names, where.hostname, text)
+            hint = refusal or _connecting_hint(names, where.hostname, text, proxy)
         return NetworkError(
             f"the connection to {target} failed: {text}{hint}",
             error_code=TOO_MANY_FILES if too_many_files else None,
@@ -88,11 +93,13 @@ def translate(error: Exception, url: str) -> Exception:
     return error
 
 
-def _connecting_hint(names: list[str], host: str | None, text: str) -> str:
+def _connecting_hint(names: list[str], host: str | None, text: str, proxy: str | None) -> str:
     """Return what to do about a fault of TLS, or a connection that was not opened; else ""."""
     for fault, words in _TLS_HINTS.items():
         if fault in text:
             return words
+    if proxy is not None:
+        return _PROXY_HINT
     if _NO_CONNECTION.isdisjoint(names):
         return ""
     return _LOCAL_HINT if host in _LOCAL_HOSTS else _CONNECTING_HINT

@@ -120,8 +120,8 @@ class HttpxEngine:
             error = _as_of_httpx(raised)
             if isinstance(error, httpx.ReadTimeout) and limits["read"] is not None:
                 message = "the proxy did not open a tunnel"
-                raise translate(httpx.ConnectTimeout(message), request.url) from error
-            raise translate(error, request.url) from error
+                raise translate(httpx.ConnectTimeout(message), request.url, proxy) from error
+            raise translate(error, request.url, proxy) from error
         return HttpcoreResponse(native, request.url, pool)
 
     async def aclose(self) -> None:

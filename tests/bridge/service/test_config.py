@@ -136,6 +136,14 @@ NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
             "unknown: OPENBRIDGE_MODEL_MAP (did you mean OPENBRIDGE_MODEL_MAP_PATH",
         ),
         ({"OPENBRIDGE_API_KEYS": "x"}, " or OPENBRIDGE_CLIENT_API_KEY"),
+        (
+            {"OPENBRIDGE_MODEL": "x"},
+            "(did you mean OPENBRIDGE_MODEL_MAP_PATH or OPENBRIDGE_MODEL_PREFIX? `openbridge ",
+        ),
+        (
+            {"OPENBRIDGE_FOO": "x"},
+            "unknown: OPENBRIDGE_FOO (`openbridge config init` writes a file that lists all",
+        ),
     ],
 )
 def test_invalid_values_are_refused(environ: dict[str, str], says: str) -> None:

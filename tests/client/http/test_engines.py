@@ -693,7 +693,7 @@ def test_a_model_with_a_route_that_is_none_is_an_error_of_prepare() -> None:
     ("host", "hint"),
     [
         ("127.0.0.1", "; start the server there, or set another address (base_url)"),
-        ("127.0.0.2", "; check the address (base_url), the network and the proxy"),
+        ("127.0.0.2", "; check the address (base_url) and the network"),
     ],
 )
 async def test_error_of_a_connection_that_failed_is_one_sentence_with_what_to_check(

@@ -258,7 +258,7 @@ async def test_proxy_gets_the_password_of_its_url(
     [
         ("407 Proxy Authentication Required", "; the proxy needs a name and a password", False),
         ("403 Forbidden", "; the proxy does not allow connections to this address", False),
-        ("503 Service Unavailable", "", True),
+        ("503 Service Unavailable", "; check the proxy (HttpOptions, HTTPS_PROXY", True),
     ],
 )
 async def test_a_proxy_that_refuses(
@@ -275,6 +275,7 @@ async def test_a_proxy_that_refuses(
     error = await refused(HttpOptions(ca_file=str(authority.file), proxy=url), secure.url)
 
     assert isinstance(error, NetworkError)
+    assert f" through the proxy {relay.url.partition('//')[2]} failed: " in error.message
     assert f"{refusal}{hint}" in error.message
     assert error.retryable is retryable
     assert "hidden" not in repr(error)
@@ -321,6 +322,21 @@ async def test_a_socks_proxy_that_refuses_is_an_error_of_the_network(plain: Loop
     assert not error.retryable
     assert "hidden" not in repr(error)
     assert plain.received == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5"])
+async def test_a_proxy_that_cannot_be_reached_is_named_with_what_to_check(scheme: str) -> None:
+    """The address of the provider may be right; the proxy's password is not in the message."""
+    options = HttpOptions(proxy=f"{scheme}://ada:hidden@127.0.0.1:9")
+    error = await refused(options, "https://localhost:8443")
+
+    assert error.message.startswith(
+        "the connection to https://localhost:8443 through the proxy 127.0.0.1:9 failed: "
+    )
+    assert error.message.endswith(
+        "; check the proxy (HttpOptions, HTTPS_PROXY, HTTP_PROXY or ALL_PROXY)"
+    )
+    assert "hidden" not in repr(error)
 
 
 @pytest.mark.parametrize("way", ["NO_PROXY", "option"])
