@@ -5,4 +5,5 @@ from llmcore import Failure, sync
 model = "openai:gpt-5.2"
 prompts = [f"Translate {number} into French." for number in range(200)]
 answers = sync.generate_many(model, prompts, concurrency=20, progress=True, resume_from="french.db")
-print(len(answers), "answers,", sum(isinstance(one, Failure) for one in answers), "failures")
+failures = [answer for answer in answers if isinstance(answer, Failure)]
+print(len(answers) - len(failures), "answers,", len(failures), "failures", *failures[:1])
