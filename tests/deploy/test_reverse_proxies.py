@@ -39,8 +39,7 @@ http {{
     access_log off;
     client_body_temp_path {folder}/1; proxy_temp_path {folder}/2; fastcgi_temp_path {folder}/3;
     uwsgi_temp_path {folder}/4; scgi_temp_path {folder}/5;
-    map $http_upgrade $connection_upgrade {{ default upgrade; '' close; }}
-    server {{ listen 127.0.0.1:{port}; {given} }}
+    {given}
 }}
 """
 APACHE = """
@@ -107,6 +106,8 @@ def proxy(name: str, folder: Path, gateway: str) -> Iterator[str]:
     port = free_port()
     given = documented(name).replace("127.0.0.1:8787", gateway.split("/")[2])
     given = given.replace("bind :80", f"bind 127.0.0.1:{port}")
+    given = given.replace("listen 443 ssl", f"listen 127.0.0.1:{port}")
+    given = re.sub(r"\n *ssl_certificate.*", "", given)
     names = {"folder": folder, "port": port, "given": given, "modules": APACHE_MODULES}
     file = folder / "configuration"
     file.write_text(FILES[name].format(**names))
