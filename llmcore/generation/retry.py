@@ -131,7 +131,6 @@ async def retry(
     call: Callable[[], Awaitable[_T]],
     policy: RetryPolicy | None = None,
     *,
-    rng: random.Random | None = None,
     sleep: Sleep = anyio.sleep,
 ) -> _T:
     """Repeat *call* while it fails with retryable errors; return or raise its last outcome.
@@ -143,7 +142,7 @@ async def retry(
         kind = shown_kind(call)
         raise InvalidRequestError(f"retry takes a function that makes the call, not {kind}")
     policy = policy or RetryPolicy()
-    wait = partial(next_delay, policy, rng=rng, sleep=sleep)
+    wait = partial(next_delay, policy, sleep=sleep)
     attempt = 0
     while True:
         try:
@@ -164,7 +163,6 @@ async def next_delay(
     *,
     within: float = math.inf,
     on_retry: OnRetry | None = None,
-    rng: random.Random | None = None,
     sleep: Sleep = anyio.sleep,
 ) -> float | None:
     """Wait for the policy's delay and return its seconds; None without waiting if final.
@@ -172,8 +170,7 @@ async def next_delay(
     An error is also final if the delay is not shorter than *within* seconds. *on_retry* takes the
     place of the policy's own.
     """
-    chance = (rng or random).random()
-    delay = policy.delay(error, attempt, chance)
+    delay = policy.delay(error, attempt, random.random())  # noqa: S311
     if delay is None or delay >= within:
         return None
     on_retry = on_retry or policy.on_retry

@@ -4,7 +4,6 @@
 client or an asynchronous one; calls without it share the default client. Ctrl-C cancels a call.
 """
 
-import random
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, Unpack, overload
@@ -131,7 +130,6 @@ def retry(
     call: Callable[[], _T],
     policy: RetryPolicy | None = None,
     *,
-    rng: random.Random | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> _T:
     """Repeat *call* while it raises retryable errors; return its value or raise the last error.
@@ -145,7 +143,7 @@ def retry(
     async def pause(seconds: float) -> None:
         sleep(seconds)
 
-    return _result_of(asynchronous_retry(attempt, policy, rng=rng, sleep=pause))
+    return _result_of(asynchronous_retry(attempt, policy, sleep=pause))
 
 
 def _result_of(steps: Coroutine[Any, Any, _T]) -> _T:

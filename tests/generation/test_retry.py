@@ -1,7 +1,5 @@
 """When to try again, and after how long."""
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,16 +209,6 @@ async def test_no_wait_that_is_cut_off_is_begun() -> None:
     assert await next_delay(EXACT, error, 0, within=0.9, sleep=slept) is None
     assert await next_delay(EXACT, error, 0, within=1.1, sleep=slept) == 1.0
     assert slept.seconds == [1.0]
-
-
-async def test_chance_can_be_fixed() -> None:
-    """Users' tests need it."""
-    delays = [
-        await next_delay(RetryPolicy(), ServerError(""), 0, rng=random.Random(1), sleep=Slept())
-        for _ in range(2)
-    ]
-
-    assert delays[0] == delays[1]
 
 
 def test_policy_of_the_nearest_class_counts() -> None:
