@@ -362,8 +362,8 @@ def test_whatever_comes_the_two_ways_agree(
         after, events = machine.step(before, machine.decode(frame))
         assert list(events) == [delta]
         if case.protocol is openai_chat.protocol:  # which keeps what chunks say beside the response
-            metadata, names = before.info.metadata, before.info.names
-            after = replace(after, info=replace(after.info, metadata=metadata, names=names))
+            metadata = before.info.metadata
+            after = replace(after, info=replace(after.info, metadata=metadata))
         assert after == before
 
 
