@@ -251,12 +251,12 @@ def _auth(
     fallback = Auth.first_of(
         Auth.env(KEY_VARIABLE),
         sigv4_of_environ(service, region),
-        sigv4_of_chain(service, region, fetch_when=_says_nothing),
+        sigv4_of_chain(service, region, fetch_when=_has_no_keys),
     )
     return choose_auth(api_key=api_key, auth=auth, fallback=fallback)
 
 
-def _says_nothing(environ: Mapping[str, str]) -> bool:
+def _has_no_keys(environ: Mapping[str, str]) -> bool:
     """Return whether *environ* has neither a Bedrock key nor an access key."""
     return not environ.get(KEY_VARIABLE) and AwsCredentials.from_environ(environ) is None
 

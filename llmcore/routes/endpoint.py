@@ -81,7 +81,7 @@ class Endpoint:
         if not base_url:
             return Failure(ConfigurationError("no base URL: configure the provider with base_url"))
         path = self.target if isinstance(self.target, str) else self.target(context)
-        if _leads_up(path):
+        if _has_dot_segment(path):
             message = f"the path {path[:200]!r} has a segment '.' or '..': an id holds none"
             return Failure(InvalidRequestError(message))
         whole = _joined_url(base_url, path)
@@ -93,8 +93,8 @@ class Endpoint:
 
 
 @lru_cache(maxsize=256)
-def _leads_up(path: str) -> bool:
-    """Return whether *path* has a segment by which it is another one than it seems to be.
+def _has_dot_segment(path: str) -> bool:
+    """Return whether *path* has a segment `.` or `..`, which servers resolve to another path.
 
     Ids of models, files and responses are in paths, and may come from a program's own users.
     """

@@ -229,8 +229,8 @@ def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None
     if not native and budget in (0, _AUTOMATIC):
         effort = effort or (None if budget == _AUTOMATIC else "none")
         budget = None
-    says_nothing = shown is None if native else not shown  # hidden thoughts need not be thought
-    if effort is None and budget is None and says_nothing:
+    states_none = shown is None if native else not shown  # hidden thoughts need not be thought
+    if effort is None and budget is None and states_none:
         return None
     return ReasoningOptions(
         effort=effort,

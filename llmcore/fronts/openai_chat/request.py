@@ -251,8 +251,8 @@ def _reasoning(body: Fields, upstream: Upstream) -> ReasoningOptions | None:
     if effort is None and switch is False:
         effort, budget = "none", None
     same_api = upstream.protocol_id in (None, PROTOCOL_ID)
-    says_nothing = summary is None if same_api else summary in (None, "none")
-    if effort is None and budget is None and says_nothing and switch is None:
+    states_none = summary is None if same_api else summary in (None, "none")
+    if effort is None and budget is None and states_none and switch is None:
         return None
     summary = openai_forms.checked_summary(summary)
     on_request = reading.hides_reasoning(upstream.protocol_id) and effort != "none"
