@@ -4,6 +4,7 @@
 - `errors`: why a request has no response; `policy`: decisions where the two sides differ
 - `reading`: fields of requests by their type, addresses and data of media; `field_types`: the types
   of those that are seldom there
+- `checked_read`: readers of requests that return a `Result`
 - `output`: the content of a response, as a front writes it
 - `encoding`: events as bytes; `grammar`: the order in which they may come
 - `finishing`: finish reasons and token counts

@@ -7,7 +7,7 @@ import msgspec
 
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
-from llmcore.schema.native_json import object_or_empty
+from llmcore.schema.native_json import object_or_empty, objects
 from llmcore.schema.usage import Usage
 
 # -- finish reasons
@@ -71,9 +71,22 @@ _BY_EVENTS: Final = frozenset(
 )
 """Facts whose content events have, too: sources, and the tier in `Usage`."""
 _OF_SERVER: Final = frozenset(
-    {"createTime", "metrics", "resume", "system_fingerprint", "timings", "x_groq"}
+    {"avgLogprobs", "createTime", "metrics", "native_finish_reason", "provider", "resume"}
+    | {"system_fingerprint", "timings", "x_groq"}
 )
-"""Facts that identify a server and its response, as the id of the response does, or time it."""
+"""Facts that identify a server and its response, as the id of the response does, or measure it:
+every response of such a server has them."""
+_FILTERS: Final = frozenset(
+    {"content_filter_results", "content_filters", "prompt_filter_results", "safetyRatings"}
+)
+_HARMLESS: Final[Mapping[str, tuple[object, ...]]] = {
+    "blocked": (False, None),
+    "detected": (False, None),
+    "filtered": (False, None),
+    "probability": ("NEGLIGIBLE",),
+    "severity": ("safe", "HARM_SEVERITY_NEGLIGIBLE"),
+}
+"""The values that filters of Azure and Google have in nearly all responses."""
 _USUAL: Final[Mapping[str, tuple[object, ...]]] = {
     "performanceConfig": ({"latency": "standard"},),
     "inference_geo": ("global", "not_available"),
@@ -96,12 +109,32 @@ def report_unshown(
         name
         for facts in event.provider_metadata.values()
         for name, value in _facts(facts)
-        if value not in (None, "", [], {}, *_USUAL.get(name, ()))
+        if not _is_empty(value)
+        and value not in _USUAL.get(name, ())
+        and not (name in _FILTERS and _is_harmless(value))
         and name.partition(".")[0] not in shown
     ]
     why = "the client's API has no field for what the upstream states here"
     for name in (*names, *more)[:_MAX_FACTS]:
         diagnostics.at(name[:_MAX_FACT]).dropped("response-field-dropped", why)
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether *value* states nothing, nor does anything inside it."""
+    inner = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list):
+        return all(map(_is_empty, inner))
+    return value in (None, "")
+
+
+def _is_harmless(value: Any) -> bool:
+    """Return whether filters have found nothing."""
+    if isinstance(value, list):
+        return all(map(_is_harmless, value))
+    return not isinstance(value, dict) or all(
+        _is_harmless(inner) and (name not in _HARMLESS or inner in _HARMLESS[name])
+        for name, inner in value.items()
+    )
 
 
 _MAX_FACTS: Final = 20
@@ -116,17 +149,29 @@ def unshown_counts(usage: Usage | None, tiers: Container[str]) -> list[str]:
     """
     if usage is None:
         return []
-    tier = usage.service_tier
+    tier, raw = usage.service_tier, object_or_empty(usage.raw)
     is_odd = tier is not None and tier not in tiers and tier not in _USUAL["service_tier"]
     return [
         *(["service_tier"] if is_odd else []),
         *(
             f"usage.{name}.{key}"
-            for name, details in object_or_empty(usage.raw).items()
+            for name, details in raw.items()
             for key, count in object_or_empty(details).items()
-            if type(count) in (int, float) and count and key not in _COUNTED
+            if type(count) in (int, float)
+            and count
+            and key not in _COUNTED
+            and name != "cost_details"
         ),
+        *(f"usage.{name}" for name, details in raw.items() if _has_parts(objects(details))),
     ]
+
+
+def _has_parts(counts: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a list of counts has others than one of text, or one of the whole.
+
+    Gemini counts each modality, and Anthropic each of several requests that a response took.
+    """
+    return len(counts) > 1 or any(count.get("modality", "TEXT") != "TEXT" for count in counts)
 
 
 _COUNTED: Final = frozenset(

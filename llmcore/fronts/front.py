@@ -11,15 +11,14 @@ arguments. An application can serve one from its own web framework.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from functools import wraps
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 from attrs import field
 
-from llmcore.fronts.errors import FrontError, invalid, retry_headers
+from llmcore.fronts.errors import FrontError, retry_headers
 from llmcore.fronts.finishing import report_unshown, unshown_counts, words_of_end
 from llmcore.fronts.grammar import GrammarChecker
 from llmcore.fronts.opaque_state import KeptState
@@ -30,7 +29,7 @@ from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.response_parts import CommentaryAsReasoning
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
+from llmcore.schema.errors import ConfigurationError, LLMError, StreamError
 from llmcore.schema.events import (
     SEGMENT_DELTAS,
     ErrorEvent,
@@ -46,7 +45,7 @@ from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.result import Result
 from llmcore.schema.usage import Usage
 
 Event: TypeAlias = dict[str, Any]
@@ -131,26 +130,6 @@ class ReadEmbeddings:
 
 
 Read = TypeVar("Read", bound=ReadRequest)
-_Given = ParamSpec("_Given")
-
-
-def checked_read(
-    read: Callable[_Given, Read],
-) -> Callable[_Given, Result[Read, FrontError]]:
-    """Return *read*, a front's reader of requests, with a Failure for an invalid request."""
-
-    @wraps(read)
-    def checked(*args: _Given.args, **kwargs: _Given.kwargs) -> Result[Read, FrontError]:
-        try:
-            return Success(read(*args, **kwargs))
-        except FrontError as error:
-            return Failure(error)
-        except InvalidRequestError as error:
-            return Failure(invalid(error.message))
-        except RecursionError:
-            return Failure(invalid("The request is nested too deeply."))
-
-    return checked
 
 
 # -- responses

@@ -350,6 +350,77 @@ def test_a_fact_about_a_response_is_written_for_its_own_api_and_reported_for_oth
         assert [(note.path, note.action) for note in notes] == [(name, "dropped")]
 
 
+_SAFE: Final = {"hate": {"filtered": False, "severity": "safe"}, "jailbreak": {"detected": False}}
+_HATE: Final = {"hate": {"filtered": False, "severity": "medium"}}
+_TEXT_COUNT: Final = {"modality": "TEXT", "tokenCount": 90}
+
+
+def _filtered(found: dict[str, Any]) -> dict[str, Any]:
+    body = _with(CHAT, "choices", 0, content_filter_results=found)
+    return {**body, "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": found}]}
+
+
+STATED: Final[Mapping[str, tuple[str, dict[str, Any], list[str]]]] = {
+    "the filters of Azure": ("openai-chat", _filtered(_SAFE), []),
+    "what they found": (
+        "openai-chat",
+        _filtered(_HATE),
+        ["prompt_filter_results", "content_filter_results"],
+    ),
+    "the server of OpenRouter": (
+        "openai-chat",
+        _with(_with(CHAT, provider="Acme"), "usage", cost_details={"upstream_inference_cost": 0.1}),
+        [],
+    ),
+    "edits of the context": (
+        "anthropic-messages",
+        _with(MESSAGES, context_management={"applied_edits": []}),
+        [],
+    ),
+    "ratings of Google": (
+        "gemini",
+        _with(
+            GEMINI, "candidates", 0, avgLogprobs=-0.1, safetyRatings=[{"probability": "NEGLIGIBLE"}]
+        ),
+        [],
+    ),
+    "counts of text": (
+        "gemini",
+        _with(GEMINI, "usageMetadata", promptTokensDetails=[_TEXT_COUNT]),
+        [],
+    ),
+    "counts of other media": (
+        "gemini",
+        _with(
+            GEMINI,
+            "usageMetadata",
+            promptTokensDetails=[_TEXT_COUNT, {"modality": "AUDIO", "tokenCount": 10}],
+        ),
+        ["usage.promptTokensDetails"],
+    ),
+    "counts of each request": (
+        "anthropic-messages",
+        _with(MESSAGES, "usage", iterations=[{"output_tokens": 20}, {"output_tokens": 30}]),
+        ["usage.iterations"],
+    ),
+}
+"""The protocol of a response, the response, and what of it is reported."""
+
+
+@pytest.mark.parametrize("stated", list(STATED))
+@pytest.mark.parametrize("front_id", FRONT_IDS)
+def test_what_every_response_of_a_server_states_is_not_reported(front_id: str, stated: str) -> None:
+    protocol_id, body, lost = STATED[stated]
+    events = recorded_events(
+        protocol_id, status=200, headers={}, body=json.dumps(body).encode(), streaming=False
+    )
+    writer, _ = written(front_id, events)
+    notes = [note.path for note in writer.diagnostics if note.code == "response-field-dropped"]
+
+    own = front_id == protocol_id and lost[:1] != ["prompt_filter_results"]
+    assert notes == ([] if own else lost)
+
+
 @pytest.mark.parametrize("front_id", FRONT_IDS)
 def test_a_tier_that_an_api_has_no_word_for_is_reported(front_id: str) -> None:
     body = {**RESPONSES, "service_tier": "ultrafast"}

@@ -152,11 +152,13 @@ def test_the_mode_that_validates_calls_is_reported_where_an_upstream_has_none() 
     assert reported("gemini", body, FLASH) == []
 
 
-def test_the_phase_and_the_agent_of_a_message_are_reported_to_other_apis() -> None:
+def test_the_phase_and_the_agent_of_messages_are_reported_once_to_other_apis() -> None:
     said = {"role": "assistant", "content": "Yes?", "phase": "commentary", "agent": "/root"}
     body = {"input": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Go."}]}
 
-    assert reported("responses", body, CLAUDE) == ["input[1].phase", "input[1].agent"]
+    more = {"input": [*body["input"], {**said, "id": "msg_2"}, body["input"][0]]}
+
+    assert reported("responses", more, CLAUDE) == ["input[1].phase", "input[1].agent"]
     assert reported("responses", body, GPT_5) == []
 
 
@@ -189,3 +191,43 @@ def test_a_field_of_a_function_that_is_not_known_is_reported() -> None:
     assert reported("chat", {"tools": [odd]}) == ["tools[0].strict", "tools[0].function.timeout"]
     assert reported("responses", {"tools": [flat]}) == []
     assert reported("responses", {"tools": [{**flat, "timeout": 3}]}) == ["tools[0].timeout"]
+
+
+@pytest.mark.parametrize("target", [FLASH, CLAUDE], ids=["gemini", "claude"])
+def test_signatures_that_litellm_gathers_are_reported_by_their_place(target: Any) -> None:
+    """It has those of texts in the message, and those of calls in each call."""
+    signed = {"provider_specific_fields": {"thought_signatures": ["c2ln"]}}
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    call |= {"provider_specific_fields": {"thought_signature": "c2ln"}}
+    user = {"role": "user", "content": "Hi"}
+    messages = [
+        user,
+        {"role": "assistant", "content": "Yes?", **signed},
+        user,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "r"},
+    ]
+
+    assert reported("chat", {"messages": messages}, target) == [
+        "messages[1].provider_specific_fields",
+        "messages[3].tool_calls[0].provider_specific_fields",
+    ]
+
+
+def test_signatures_that_litellm_gathers_go_to_a_server_of_the_same_api() -> None:
+    signed = {"provider_specific_fields": {"thought_signatures": ["c2ln"]}}
+    said: Any = {"role": "assistant", "content": "Yes?", **signed}
+    user = {"role": "user", "content": "Hi"}
+    asked = ClientRequest(body={"model": "m", "messages": [user, said, user]})
+    model: Any = OpenAI(api_key="k").chat("gpt-5.2")
+    read = chat.read(asked, upstream_of("openai-chat", model)).unwrap()
+
+    assert dict(Client().prepare(read.request).unwrap().body)["messages"][1] == said
+
+
+@pytest.mark.parametrize("name", ["tool_calls", "refusal", "images", "audio"])
+def test_a_field_of_a_response_in_the_users_message_is_reported(name: str) -> None:
+    values = {"tool_calls": [{}], "refusal": "No.", "images": [{}], "audio": {"id": "a"}}
+    user = {"role": "user", "content": "Hi", name: values[name]}
+
+    assert reported("chat", {"messages": [user]}) == [f"messages[0].{name}"]

@@ -107,8 +107,10 @@ def test_what_a_failed_compaction_says_of_tools_is_reported() -> None:
         {"role": "assistant", "content": [block, MARKED]},
         {"role": "user", "content": "Go on."},
     ]
-    tools = [{"name": name, "input_schema": {"type": "object"}} for name in ("look", "late")]
-    tools[1]["defer_loading"] = True
+    tools = [
+        {"name": "look", "input_schema": {"type": "object"}},
+        {"name": "late", "input_schema": {"type": "object"}, "defer_loading": True},
+    ]
 
     body = {"model": "m", "max_tokens": 9, "messages": messages, "tools": tools}
     made = sent("anthropic-messages", "gemini", body)

@@ -53,7 +53,7 @@ _OF_CALLS: Final = ("caller", "toolset_name")
 """Fields of calls that only Anthropic reads; results have the second one too."""
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
-_FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_EXTRAS})
+_FIELDS: Final = frozenset({"content", "id", "model", "role", "type"})
 """Fields of messages, including fields of responses that clients send back."""
 
 
@@ -105,7 +105,8 @@ class TurnReader:
         return texts
 
     def _read(self, native: Fields, path: str, skipped: int) -> None:
-        reading.report_unknown(native, _FIELDS, self._diagnostics, path)
+        known = _FIELDS.union(_SYSTEM_EXTRAS) if native.get("role") == "system" else _FIELDS
+        reading.report_unknown(native, known, self._diagnostics, path)
         match reading.required(native, "role", str, f"{path}."):
             case "assistant":
                 self._assistant(native, path, skipped)

@@ -22,8 +22,9 @@ from llmcore.fronts.anthropic_messages.messages import TurnReader
 from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
+from llmcore.fronts.checked_read import checked_read
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
 from llmcore.fronts.reading import Fields, read_field
 from llmcore.protocols.anthropic_messages.names import (
     COMPACTION,
@@ -96,7 +97,7 @@ class ReadMessagesRequest(ReadRequest):
 # -- the body
 
 
-@checked_read
+@checked_read(PROTOCOL_ID)
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessagesRequest:
     """Return *client_request* as a request to *upstream*."""
     body, diagnostics = client_request.body, Diagnostics()

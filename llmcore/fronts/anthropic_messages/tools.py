@@ -188,6 +188,8 @@ class _ToolReader:
             self._diagnostics.at(f"{path}.{_CALLERS}").unsupported(why)
         if type_ == "custom":
             return self._custom(native, path)
+        if type_ == "function":
+            raise invalid(f"{path}: a tool of the API has a name and an input_schema.", path)
         if kind is not None:
             return self._hosted(native, type_, kind, path)
         if self.native:

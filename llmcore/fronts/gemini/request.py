@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
+from llmcore.fronts.checked_read import checked_read
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
 from llmcore.fronts.gemini.content import camel_keys, enum_name
 from llmcore.fronts.gemini.embeddings import EMBEDDING_METHODS
 from llmcore.fronts.gemini.messages import read_contents, read_system
@@ -104,7 +105,7 @@ class ReadGeminiRequest(ReadRequest):
 # -- the body
 
 
-@checked_read
+@checked_read(PROTOCOL_ID)
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadGeminiRequest:
     """Return *client_request* as a request to *upstream*."""
     diagnostics = Diagnostics()

@@ -14,7 +14,7 @@ https://docs.litellm.ai/docs/reasoning_content.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from attrs import evolve
 
@@ -65,12 +65,14 @@ _ROLES: Final[Mapping[str, Role]] = {
 }
 _THINKING: Final = frozenset({*REASONING_FIELDS, "reasoning_details", "thinking_blocks"})
 _GATHERED: Final = "provider_specific_fields"
+_OPAQUE: Final = ("extra_content", _GATHERED)
+"""Signatures of thoughts, as Google's own API of this form has them, and LiteLLM."""
 _PLAIN: Final = frozenset({"content", "role", "tool_calls"})
 """All fields of nearly every message, of hundreds in a request."""
-_FIELDS: Final = _THINKING | {
-    "annotations", "audio", "cache_control", "content", "extra_content", "function_call", "images",
-    "name", "refusal", "role", "search_results",
-    "tool_call_id", "tool_calls",
+_INPUT_FIELDS: Final = frozenset({"cache_control", "content", "name", "role", "tool_call_id"})
+_FIELDS: Final = _THINKING | _INPUT_FIELDS | {
+    "annotations", "audio", "function_call", "images", "refusal", "search_results", "tool_calls",
+    *_OPAQUE,
 }  # fmt: skip
 """Fields of messages, those that the gateway's own responses have among them."""
 
@@ -123,7 +125,8 @@ class MessageReader:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
         value = _with_gathered_fields(value)
-        reading.report_unknown(value, _FIELDS, self._diagnostics, path)
+        known = _FIELDS if value.get("role") == "assistant" else _INPUT_FIELDS
+        reading.report_unknown(value, known, self._diagnostics, path)
         check_types(value, field_types.OF_CHAT_MESSAGES, path)
         try:
             match value.get("role"):
@@ -249,18 +252,19 @@ class MessageReader:
 
     def _fields(self, native: Fields, path: str) -> Sequence[ContentPart]:
         """Return fields of a response that go back to a server of the same API unread."""
-        extra = object_or_empty(native.get("extra_content"))
-        if not extra:
-            return ()
-        if not self._same_api:
-            self._drop_extra(f"{path}.extra_content")
-            return ()
+        own = self._opaque(native, path)
         place: ProviderMetadata = {METADATA_KEY: {"place": "message"}}
-        return (ProviderPart(METADATA_KEY, {"extra_content": extra}, provider_metadata=place),)
+        return (ProviderPart(METADATA_KEY, own, provider_metadata=place),) if own else ()
 
-    def _drop_extra(self, path: str) -> None:
-        why = "only the provider that sent this can read it"
-        self._diagnostics.at(path).dropped("opaque-data-dropped", why)
+    def _opaque(self, native: Fields, path: str) -> dict[str, Any]:
+        """Return the fields that only the provider that sent them reads; report them for others."""
+        own = {name: given for name in _OPAQUE if (given := object_or_empty(native.get(name)))}
+        if self._same_api:
+            return own
+        for name in own:
+            why = "only the provider that sent this can read it"
+            self._diagnostics.at(f"{path}.{name}").dropped("opaque-data-dropped", why)
+        return {}
 
     # -- calls and results
 
@@ -299,13 +303,10 @@ class MessageReader:
         return evolve(call, provider_metadata=kept) if kept else call
 
     def _kept_with(self, native: Fields, path: str) -> ProviderMetadata:
-        extra = object_or_empty(native.get("extra_content"))
-        if not extra or is_sealed({"signature": thought_signature(native)}):
+        if is_sealed({"signature": thought_signature(native)}):
             return {}
-        if self._same_api:
-            return {METADATA_KEY: {"extra_content": extra}}
-        self._drop_extra(f"{path}.extra_content")
-        return {}
+        own = self._opaque(native, path)
+        return {METADATA_KEY: own} if own else {}
 
     def _result(self, native: Fields, path: str, index: int) -> Message:
         call_id = str_or_none(native.get("tool_call_id"))
@@ -358,7 +359,7 @@ def _usual_call(native: Fields) -> ToolCallPart | None:
 
 _USUAL: Final = frozenset({"function", "id", "index", "type"})
 """Fields of nearly all calls; streams number them, and clients send that back."""
-_CALL_FIELDS: Final = _USUAL | {"custom", "extra_content"}
+_CALL_FIELDS: Final = _USUAL | {"custom", *_OPAQUE}
 _CUSTOM_FIELDS: Final = frozenset({"input", "name"})
 _FUNCTION_FIELDS: Final = frozenset({"arguments", "name", "parsed_arguments"})
 """The last one is what OpenAI's SDKs read of the first: clients send a response back as it is."""
@@ -371,7 +372,8 @@ def _with_gathered_fields(native: Fields) -> Fields:
     Source: https://docs.litellm.ai/docs/reasoning_content, read November 2026.
     """
     gathered = object_or_empty(native.get(_GATHERED))
-    return {**gathered, **without(native, _GATHERED)} if gathered else native
+    own = {name: given for name, given in gathered.items() if name in _FIELDS}
+    return {**own, **native, _GATHERED: without(gathered, *own)} if own else native
 
 
 def _thinking_text(native: Fields) -> str:

@@ -15,15 +15,9 @@ from typing import Any, Final
 
 from llmcore.fronts import openai_forms, reading
 from llmcore.fronts.billing_line import without_billing_line
+from llmcore.fronts.checked_read import checked_read
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import (
-    ClientRequest,
-    ReadRequest,
-    Routing,
-    Upstream,
-    checked_read,
-    front_by_id,
-)
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, front_by_id
 from llmcore.fronts.openai_chat.foreign_forms import (
     in_own_forms,
     is_responses_request,
@@ -86,7 +80,7 @@ def routing_of(request: ClientRequest) -> Routing:
 # -- the request
 
 
-@checked_read
+@checked_read(PROTOCOL_ID)
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
     """Return *client_request* as a request to the upstream."""
     if is_responses_request(client_request.body):

@@ -43,7 +43,7 @@ from llmcore.fronts.summaries import INSTRUCTION, summary_message
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import MESSAGE_FIELDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     ContentPart,
     DocumentPart,
@@ -189,6 +189,8 @@ class InputReader:
         self._sent_ids = sent_ids
         self._remote: set[str] = set()
         """The ids of shell calls that the provider ran."""
+        self._told: set[str] = set()
+        """Fields of messages that were reported: clients such as Codex have them in each."""
         self._begun: set[int] = set()
         """The parts of the run with which a message began."""
         self._before = before
@@ -307,7 +309,10 @@ class InputReader:
         role = item.get("role")
         here, protocol_id = self._diagnostics.at(path), self._upstream.protocol_id
         content = read_content(item.get("content"), here.at("content"), protocol_id=protocol_id)
-        own = own_fields(item, here, native=self._native)
+        untold = without(item, *self._told) if self._told else item
+        own = own_fields(untold, here, native=self._native)
+        if not self._native:
+            self._told |= {name for name in MESSAGE_FIELDS if item.get(name) is not None}
         for number, part in enumerate(content):
             self._check_file(part, f"{path}.content[{number}]")
         if role == "assistant":

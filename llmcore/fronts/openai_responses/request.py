@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.fronts.billing_line import without_billing_line
+from llmcore.fronts.checked_read import checked_read
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
 from llmcore.fronts.openai_forms import read_cache
 from llmcore.fronts.openai_responses import parameters
 from llmcore.fronts.openai_responses.compaction import needs_summary
@@ -92,7 +93,7 @@ def routing_of(request: ClientRequest) -> Routing:
     return Routing(model=name, streaming=read_field(request.body, "stream", bool) or False)
 
 
-@checked_read
+@checked_read(PROTOCOL_ID)
 def read_request(
     request: ClientRequest, upstream: Upstream, stored: StoredContext = NOTHING_STORED
 ) -> ReadResponsesRequest:
