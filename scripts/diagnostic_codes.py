@@ -63,6 +63,11 @@ _CODES: Final = {
         "The client's API describes positions differently from the provider that answered.",
         _NOTHING,
     ),
+    "citations-enabled": _Code(
+        "Citations of a document are enabled that the request does not ask for.",
+        "Claude accepts them for all documents of a request or for none, and another one has them.",
+        "Enable them for all documents, or for none.",
+    ),
     "content-not-shown": _Code(
         "A part of the response is not visible to the gateway's client.",
         "The client's API has no form for it. The gateway keeps it in the conversation.",

@@ -18,9 +18,11 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from llmcore.protocols.lowering import CONTINUE_TEXT, accepted_effort, note_continue_message
+from llmcore.schema.content import DocumentPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, present
+from llmcore.schema.messages import Message
 from llmcore.schema.options import ReasoningOptions
 
 # -- models ---------------------------------------------------------------------------------
@@ -366,6 +368,41 @@ def fix_trailing_assistant(
         return
     note_continue_message(diagnostics)
     messages.append({"role": "user", "content": [{**text_type, "text": CONTINUE_TEXT}]})
+
+
+# -- citations of documents ------------------------------------------------------------------
+
+Citing: TypeAlias = Literal["refused", "asked", "all"]
+"""Which documents may be cited: none, those of which the caller asks it, or all."""
+
+
+def citing(messages: Iterable[Message], *, refused: bool) -> Citing:
+    """Return which documents of *messages* may be cited.
+
+    "Citations must be enabled on all or none of the documents within a request", by
+    https://platform.claude.com/docs/en/build-with-claude/citations, read November 2026. They are
+    *refused* beside structured output.
+    """
+    if refused:
+        return "refused"
+    items = (
+        item
+        for message in messages
+        for part in message.content
+        for item in (part.parts if isinstance(part, ToolResultPart) else (part,))
+    )
+    asked = any(isinstance(item, DocumentPart) and item.citations for item in items)
+    return "all" if asked else "asked"
+
+
+def is_cited(part: DocumentPart, documents: Citing, diagnostics: Diagnostics) -> bool:
+    """Return whether citations of *part* are enabled, and report what differs."""
+    here = diagnostics.at("citations")
+    if documents == "refused" and part.citations:
+        here.unsupported("the API refuses citations beside structured output")
+    elif documents == "all" and not part.citations:
+        here.changed("citations-enabled", "the API accepts citations of all documents or of none")
+    return documents == "all" or (documents == "asked" and part.citations)
 
 
 # -- results of failed tools ----------------------------------------------------------------

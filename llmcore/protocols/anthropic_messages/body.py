@@ -107,7 +107,8 @@ def _lower(
         unenforced=UNENFORCED,
         diagnostics=diagnostics,
     )
-    target = target_of(request, rules, keys, citations=lowered_format.schema is None)
+    citing = claude.citing(request.messages, refused=lowered_format.schema is not None)
+    target = target_of(request, rules, keys, citing)
     prompt = lower_messages(request, target, lowered_format.instructions, diagnostics)
     metadata = _lower_metadata(request, diagnostics)
     choice = format_choice(lowered_format, request) or tools.choice

@@ -39,7 +39,7 @@ from llmcore.protocols.anthropic_messages.parts import (
 )
 from llmcore.protocols.anthropic_messages.turns import with_results_alone, without_unfinished
 from llmcore.protocols.caching import cache_mark
-from llmcore.protocols.claude import ClaudeRules, fix_trailing_assistant
+from llmcore.protocols.claude import Citing, ClaudeRules, fix_trailing_assistant
 from llmcore.protocols.history import HistoryPolicy, Refused, is_question, refused_file, repair
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
@@ -66,7 +66,7 @@ class MessagesPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_of(
-    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], *, citations: bool
+    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], citations: Citing
 ) -> MessagesTarget:
     """Return what the messages of *request* are lowered for."""
     policy = HistoryPolicy(

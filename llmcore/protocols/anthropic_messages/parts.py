@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from llmcore.protocols import media
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.caching import cache_mark
-from llmcore.protocols.claude import ClaudeRules, move_media_of_error
+from llmcore.protocols.claude import Citing, ClaudeRules, is_cited, move_media_of_error
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_block, omitted_part
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
@@ -39,8 +39,7 @@ class MessagesTarget(LoweringTarget, frozen=True, kw_only=True):
     """The model and the request that content is lowered for."""
 
     rules: ClaudeRules
-    citations: bool = True
-    """Whether documents may be cited; the API refuses that beside structured output."""
+    citations: Citing = "asked"
 
 
 def lower_part(part: ContentPart, target: MessagesTarget, diagnostics: Diagnostics) -> Block:
@@ -159,12 +158,8 @@ def _lower_document(part: DocumentPart, target: MessagesTarget, diagnostics: Dia
         block["title"] = label
     if part.context is not None:
         block["context"] = part.context
-    if part.citations and target.citations:
+    if is_cited(part, target.citations, diagnostics):
         block["citations"] = {"enabled": True}
-    elif part.citations:
-        diagnostics.at("citations").unsupported(
-            "the API refuses citations beside structured output"
-        )
     return marked(block, part)
 
 

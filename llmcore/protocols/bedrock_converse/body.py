@@ -91,7 +91,10 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
         unenforced=UNENFORCED,
         diagnostics=diagnostics,
     )
-    target = target_of(request, rules, citations=lowered_format.schema is None)
+    of_claude = request.messages if rules.family == "claude" else ()
+    target = target_of(
+        request, rules, claude.citing(of_claude, refused=lowered_format.schema is not None)
+    )
     prompt = lower_messages(request, target, lowered_format.instructions, diagnostics)
     offered = [*tools.tools, *lowered_format.tools(function_tool)]
     offered += stub_tools(prompt.messages, offered, diagnostics)

@@ -33,7 +33,7 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_reasoning_part,
     lower_result,
 )
-from llmcore.protocols.claude import fix_trailing_assistant
+from llmcore.protocols.claude import Citing, fix_trailing_assistant
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, refused_file, repair
 from llmcore.schema.content import (
     ContentPart,
@@ -60,7 +60,7 @@ class ConversePrompt(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[ConverseMessage]
 
 
-def target_of(request: LLMRequest, rules: ConverseRules, *, citations: bool) -> ConverseTarget:
+def target_of(request: LLMRequest, rules: ConverseRules, citations: Citing) -> ConverseTarget:
     """Return what the messages of *request* are lowered for."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,

@@ -15,7 +15,7 @@ import msgspec
 from llmcore.protocols import media
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, Block
-from llmcore.protocols.claude import move_media_of_error
+from llmcore.protocols.claude import Citing, is_cited, move_media_of_error
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_part, omitted_text
 from llmcore.protocols.tools import object_arguments
@@ -41,8 +41,7 @@ class ConverseTarget(LoweringTarget, frozen=True, kw_only=True):
     """The model and the request that content is lowered for."""
 
     rules: ConverseRules
-    citations: bool = True
-    """Whether documents may be cited; Claude refuses that beside structured output."""
+    citations: Citing = "asked"
     document_names: set[str] = msgspec.field(default_factory=set[str])
     """Names that documents of this body have; no two may have the same."""
 
@@ -125,10 +124,8 @@ def _lower_document(part: DocumentPart, target: ConverseTarget, diagnostics: Dia
     document: Block = {"format": name, "name": document_name, "source": source}
     if part.context:
         document["context"] = part.context
-    if part.citations and target.citations:
+    if is_cited(part, target.citations, diagnostics):
         document["citations"] = {"enabled": True}
-    elif part.citations:
-        diagnostics.at("citations").unsupported("citations are refused beside structured output")
     return {"document": document}
 
 

@@ -386,6 +386,29 @@ def test_citations_are_off_beside_structured_output() -> None:
     assert codes(asked) == [("unsupported-parameter", "messages[0].content[0].citations")]
 
 
+def test_citations_are_on_for_all_documents_or_for_none() -> None:
+    """The API refuses a request that mixes them, wherever its documents are."""
+    plain, cited = DocumentPart(data=PDF), DocumentPart(data=PDF, citations=True)
+    call = ToolCallPart("t1", "look", {})
+    talk = [
+        Message.user(plain, "a"),
+        Message.assistant(call),
+        Message.tool("t1", [plain]),
+        Message.user(cited, "b"),
+    ]
+    asked = ask(messages=talk)
+
+    sent = [block for one in messages(asked) for block in one["content"]]
+    sent += [inner for block in sent for inner in block.get("content", ())]
+    documents = [block for block in sent if block["type"] == "document"]
+    assert [one["citations"] for one in documents] == [{"enabled": True}] * 3
+    assert codes(asked) == [
+        ("citations-enabled", "messages[0].content[0].citations"),
+        ("citations-enabled", "messages[2].content[0].content[0].citations"),
+    ]
+    assert "citations" not in messages(ask(messages=talk[:1]))[0]["content"][0]
+
+
 # -- what tools returned
 
 

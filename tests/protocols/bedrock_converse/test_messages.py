@@ -24,6 +24,7 @@ from llmcore.schema.messages import Message, Origin
 from tests.support.wire.bedrock import (
     BEGIN,
     CLAUDE,
+    NOVA,
     answer,
     ask,
     body,
@@ -251,6 +252,15 @@ def test_what_only_another_model_can_read() -> None:
     sent = messages(asked)
     assert [one["content"] for one in sent[1::2]] == [[{"text": "Yes."}], [{"text": "No."}]]
     assert [code for code, _ in codes(asked)].count("reasoning-dropped") == 2
+
+
+@pytest.mark.parametrize(("model", "cited"), [(CLAUDE, 2), (NOVA, 1)])
+def test_claude_gets_citations_of_all_documents_or_of_none(model: str, cited: int) -> None:
+    """It refuses a request that mixes them."""
+    documents = [DocumentPart(data=b"%PDF-1.7", citations=cites) for cites in (False, True)]
+    blocks = messages(ask(model, messages=[Message.user(*documents, "a")]))[0]["content"]
+
+    assert sum("citations" in block.get("document", {}) for block in blocks) == cited
 
 
 def test_parts_that_an_assistant_cannot_say() -> None:
