@@ -181,6 +181,7 @@ class RelayRun:
             with anyio.CancelScope(shield=True):
                 await self._call.next_batch()
         await self._call.aclose()
+        self._copy.discard()
         if not self._ended:
             self._end(CANCELLED)
 

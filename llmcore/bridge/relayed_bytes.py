@@ -214,6 +214,10 @@ class RelayedBytes:
         held, self._held = self._shown(bytes(self._held)), bytearray()
         return self.take() + held
 
+    def discard(self) -> None:
+        """Free the bytes that were not sent: a failure's traceback may keep this for a while."""
+        self._held, self._unsent, self._unread = bytearray(), [], []
+
     def _shown(self, frames: bytes) -> bytes:
         """Return *frames* as they are for the client, without those that are not."""
         if self._renames is not None and self._cuts:

@@ -58,6 +58,7 @@ from llmcore.schema.events import (
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.tracebacks import remove_own_frames
 
 _UNREPRESENTABLE: Final = (LLMError, RecursionError)
 """Raised for JSON that no value can hold, such as excessive nesting."""
@@ -233,6 +234,7 @@ class ResponseDecoder:
 
     def fail(self, error: LLMError) -> list[LLMEvent]:
         """End the stream with *error*, whose `partial` is set to the response so far."""
+        remove_own_frames(error)  # they hold the response, of which the error becomes a part
         return [] if self.ended else self._completed((ErrorEvent(error),))
 
     def _read_raw(self, frames: Sequence[Frame], seen: list[JsonValue]) -> list[LLMEvent]:

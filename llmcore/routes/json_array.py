@@ -101,6 +101,7 @@ class JsonArrayDecoder:
         held = self._held
         if len(held) + len(piece) > self.max_frame_bytes:
             self._failure = f"a JSON document has more than {self.max_frame_bytes} bytes"
+            held.clear()
             self._retryable = False  # another try would be billed, and end in the same way
         elif self._inside is not _Inside.GAP:
             held += piece

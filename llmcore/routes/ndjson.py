@@ -77,6 +77,7 @@ class NdjsonDecoder:
         candidates: list[bytes | bytearray] = [*lines, self._held]
         for index, line in enumerate(candidates):
             if len(line) - line.endswith(b"\r") > self.max_frame_bytes:
+                self._held = bytearray()
                 self._failure = f"a line of JSON has more than {self.max_frame_bytes} bytes"
                 frames = _documents(lines[:index])
                 if not frames:

@@ -159,7 +159,7 @@ class SseDecoder:
 
     def _failed(self, complete: bytes) -> "list[Frame]":
         """Return the events before one that is too long; raise if there are none."""
-        self._plain = False
+        self._plain, self._held = False, bytearray()
         self._failure = f"a server-sent event has more than {self.max_frame_bytes} bytes"
         frames = _lines(complete + b"\n\n")
         if not frames:

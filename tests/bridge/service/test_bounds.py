@@ -1,6 +1,7 @@
 """Bounds on the memory, places and log lines that a hostile or broken client costs."""
 
 import asyncio
+import gc
 import gzip
 import io
 import json
@@ -9,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, closing, suppress
 from typing import Any
@@ -35,8 +37,8 @@ from llmcore.client.large_requests import LARGE_REQUEST_VALUES
 from llmcore.fronts.openai_responses import request as translate_module
 from llmcore.routes.route import Route
 from llmcore.schema.diagnostics import Diagnostic
-from tests.support.servers.bridge_service import asked, listening, refused, streamed
-from tests.support.servers.loopback import Loopback, chat_chunk, chat_stream
+from tests.support.servers.bridge_service import asked, listening, refused, settings_for, streamed
+from tests.support.servers.loopback import Answer, Loopback, Received, chat_chunk, chat_stream
 from tests.support.waiting import PATIENCE_S, wait_until
 
 ASK = {"model": "m-1", "input": "Hi"}
@@ -93,6 +95,38 @@ async def test_a_body_of_millions_of_empty_lists_is_refused(settings: GatewaySet
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
     assert "lists" in answer.json()["error"]["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("relay", [True, False])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_event_that_is_too_large_leaves_nothing_in_memory(
+    upstream: Loopback, relay: bool, stream: bool
+) -> None:
+    """Not even until cycles are collected, which the tracebacks of failures are."""
+
+    def endless(_received: Received) -> Answer:
+        pieces = [b'data: {"x":"', *(b"a" * 2**20 for _ in range(66))]
+        return Answer(pieces, headers={"content-type": "text/event-stream"})
+
+    upstream.handler = endless
+    body = {"model": "m-1", "stream": stream, "messages": [{"role": "user", "content": "Hi"}]}
+    settings = settings_for(upstream.url, relay=relay)
+    gc.disable()
+    tracemalloc.start()
+    try:
+        async with asked(settings) as client:
+            answers = [await client.post("/v1/chat/completions", json=body) for _ in range(2)]
+            left = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+    assert [answer.status_code for answer in answers] == [502, 502]
+    assert "has more than 67108864 bytes" in answers[0].text
+    assert left < 40_000_000
 
 
 @pytest.mark.anyio
