@@ -16,6 +16,7 @@ from llmcore.bridge.http.request_body import BodyBytes, read_object
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.json import JsonObject
+from tests.support.waiting import pass_time
 
 BODY = b'{"model":"m","input":"Hi"}'
 VALUE = {"model": "m", "input": "Hi"}
@@ -160,13 +161,14 @@ async def test_a_large_body_has_longer_to_arrive() -> None:
     """A slow line is waited for: each 8 KiB that arrive add a second."""
 
     async def slow() -> AsyncGenerator[bytes, None]:
-        yield b'{"a": "' + b"x" * 16 * 1024
-        await anyio.sleep(0.2)
+        yield b'{"a": "' + b"x" * 2**20
+        pass_time(150)
+        await anyio.sleep(0.01)
         yield b'"}'
 
-    body = await read_object(slow(), JSON, limit=1 << 20, seconds=0.05, received=uncounted)
+    body = await read_object(slow(), JSON, limit=2**21, seconds=100, received=uncounted)
 
-    assert body == {"a": "x" * 16 * 1024}
+    assert body == {"a": "x" * 2**20}
 
 
 @pytest.mark.parametrize(
