@@ -8,8 +8,8 @@ FastAPI), `notebooks` (texts as Markdown), `hints` and `kinds` (errors of wrong 
 `messages`, `tools`, `cached_contents`, `options`, `model`, `request`, `token_estimate` (the tokens
 of one, counted or estimated), `events` (and `event_base`), `response`, `unary` (the fields of all
 unary calls), `embeddings` (and rankings), `images`, `audio` (transcripts and speech), `files`;
-`codec` converts all of them to JSON and back, `changed` copies them with other fields, without
-checks, `persistent` has lists and maps that grow without being copied, `frozen` makes classes whose
-values are made faster than those of attrs, and `secret_names` recognizes credentials by the names
-of headers and parameters.
+`codec` converts all of them to JSON and back, by `converter`, `changed` copies them with other
+fields, without checks, `persistent` has lists and maps that grow without being copied, `frozen`
+makes classes whose values are made faster than those of attrs, and `secret_names` recognizes
+credentials by the names of headers and parameters.
 """

@@ -19,7 +19,7 @@ from attrs import asdict, evolve, field, fields_dict
 from llmcore.bridge.configuration.settings import BudgetPeriod
 from llmcore.fronts.errors import FrontError
 from llmcore.schema import json
-from llmcore.schema.codec import faults_of, from_json, to_json
+from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
@@ -174,6 +174,8 @@ def limits_from(given: JsonObject) -> KeyLimits:
         stated = {k: v for k, v in given.items() if v is not None or k not in LIMITS}
         limits = from_json(KeyLimits, stated)
     except InvalidRequestError as error:
+        from llmcore.schema.converter import faults_of  # `from_json` has loaded it
+
         faults = faults_of(error.cause or error).removesuffix(" @ $")  # of the whole object
         raise InvalidRequestError(f"{_INVALID}: {faults}", cause=error) from error
     for name in ("name", "owner", "models"):

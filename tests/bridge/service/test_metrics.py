@@ -81,13 +81,13 @@ from llmcore.bridge.http.metrics import Metrics
 
 metrics = Metrics()
 metrics.running.set(1)
-later = {"prometheus_client", "llmcore.inspector.redaction", "aiohttp"}
+later = {"prometheus_client", "llmcore.inspector.redaction", "aiohttp", "cattrs"}
 print(sorted(later & set(sys.modules)))
 print(b"running_responses 1.0" in metrics.exposition())
 """
 
 
-def test_what_reads_metrics_and_finds_credentials_is_not_loaded_at_the_start() -> None:
+def test_what_a_first_response_does_not_need_is_not_loaded_at_the_start() -> None:
     assert run_fresh(_START).stdout.splitlines() == ["[]", "True"]
 
 

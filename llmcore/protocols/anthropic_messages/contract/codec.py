@@ -21,7 +21,7 @@ from llmcore.protocols.anthropic_messages.contract import blocks, request, respo
 from llmcore.protocols.anthropic_messages.contract.request import ClientTool, MessagesRequest
 from llmcore.protocols.anthropic_messages.contract.response import MessagesResponse, StreamEvent
 from llmcore.protocols.anthropic_messages.contract.sources import Raw, is_always_written
-from llmcore.schema.codec import (
+from llmcore.schema.converter import (
     READING_ERRORS,
     faults_of,
     is_literal,
