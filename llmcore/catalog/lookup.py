@@ -118,6 +118,19 @@ def likely_model(model_id: str, provider: str) -> str | None:
     return next(iter(get_close_matches(model_id[:100].lower(), names, 1, cutoff=0.8)), None)
 
 
+def misspelt_model(model_id: str) -> ModelInfo | None:
+    """Return the model whose id is nearest to *model_id*; None if none is near.
+
+    The first letters of a name are the whole family, and nearest to an old model of it.
+    """
+    from difflib import get_close_matches
+
+    typed = model_id[:100].lower()
+    ids = {str(record["id"]): None for record in catalog().records}
+    near = get_close_matches(typed, ids, 1, cutoff=0.8)
+    return get_model_info(near[0]) if near and not near[0].startswith(typed) else None
+
+
 @with_call_hints()
 def get_latest_model(
     provider: str, capability: Capability | None = None, *, models: Sequence[ModelInfo] = ()

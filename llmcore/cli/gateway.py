@@ -55,8 +55,8 @@ def serve(args: argparse.Namespace) -> int:
     with ExitOnInterrupt():
         from llmcore.bridge.http.server import load, run
 
-        settings = settings_of(args)
         load()
+        settings = settings_of(args)
 
     def announce(url: str) -> None:
         print(_welcome(settings, url))
@@ -106,6 +106,8 @@ def run_program(args: argparse.Namespace) -> int:
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     if not words:
         raise UsageError("name the program: openbridge run -- claude")
+    with ExitOnInterrupt():
+        load()
     key = f"ob-{secrets.token_hex(16)}"
     settings = settings_of(
         args,
@@ -115,8 +117,6 @@ def run_program(args: argparse.Namespace) -> int:
         OPENBRIDGE_LOG_LEVEL=os.environ.get("OPENBRIDGE_LOG_LEVEL", "error"),
         **{_FORMATS: os.environ.get(_FORMATS, "gemini=degrade")},  # Gemini CLI's side calls
     )
-    with ExitOnInterrupt():
-        load()
     with serving_in_thread(settings) as url:
         address = Address(root=url, key=key, model=args.model)
         environ = {name: value for name, value in os.environ.items() if name not in OTHERS_KEYS}

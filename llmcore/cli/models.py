@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
+from llmcore.catalog.lookup import misspelt_model
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
 from llmcore.cli.options import CAPABILITIES
@@ -22,7 +23,9 @@ def run(args: argparse.Namespace) -> int:
     _check_provider(args.provider)
     records = _matching(args)
     if not records:
-        note("no model in the catalog matches (`llmcore models` lists all)")
+        near = misspelt_model(" ".join(args.words))
+        hint = f"did you mean {near.id}?" if near is not None else "`llmcore models` lists all"
+        note(f"no model in the catalog matches ({hint})")
         return 1
     if args.json:
         for record in records:

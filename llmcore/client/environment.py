@@ -9,7 +9,7 @@ from typing import Final
 
 from attrs import evolve
 
-from llmcore.catalog.lookup import get_model_info
+from llmcore.catalog.lookup import get_model_info, misspelt_model
 from llmcore.catalog.model_names import NAMES_ELSEWHERE, PROVIDER_ALIASES
 from llmcore.client.configured_models import ConfiguredProviders, prompt_as_model
 from llmcore.routes.providers import LISTED, RETRIEVAL_PROVIDERS, ProviderEntry, split_api
@@ -123,6 +123,9 @@ def unconfigured(
         message = f"{model_id!r} is a provider, not a model: write '{model_id}:MODEL'"
     elif not model_id:
         message = f"there is no default provider {listing}: {_ANY_REMEDY}"
+    elif (model := misspelt_model(model_id)) is not None and model.provider in entries:
+        found = f"Did you mean '{model.provider}:{model.id}'?"
+        message = f"which provider has the model {model_id!r}? {found} {listing}"
     else:
         no_provider = f" {prefix!r} is not a provider." if colon else ""
         message = (

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 from attrs import evolve, fields
 
 from llmcore.protocols.lowering import with_parts
+from llmcore.protocols.media import media_type_of
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -97,9 +98,14 @@ def _read(part: ToolOutputPart) -> ToolOutputPart:
             raise InvalidRequestError(f"{path} has more than {MAX_FILE_BYTES} bytes")
     except (OSError, RuntimeError, ValueError) as error:  # no such user; a zero byte in the path
         raise unreadable_file(path, error) from error
+    if not data:
+        raise InvalidRequestError(f"{path} is empty: there is nothing to send")
     changes: dict[str, object] = {"path": None, "data": data}
     if part.media_type is None:
         changes["media_type"] = mimetypes.guess_type(path.name)[0]
     if isinstance(part, DocumentPart) and part.name is None:
         changes["name"] = path.name
-    return evolve(part, **changes)  # type: ignore[arg-type]
+    read: ImagePart | AudioPart | DocumentPart = evolve(part, **changes)  # type: ignore[arg-type]
+    if isinstance(read, ImagePart) and media_type_of(read) is None:
+        raise InvalidRequestError(f"{path} is not a known kind of image: give its media_type")
+    return read

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.catalog import get_latest_model, get_model_info, list_models
-from llmcore.catalog.lookup import likely_model
+from llmcore.catalog.lookup import likely_model, misspelt_model
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.catalog.model_names import names_of
 from llmcore.catalog.records import catalog
@@ -316,6 +316,16 @@ def test_misspelled_model_is_likely_the_nearest_or_that_of_another_provider(
     model_id: str, provider: str, meant: str | None
 ) -> None:
     assert likely_model(model_id, provider) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("gtp-5.2", "gpt-5.2"), ("claude", None), ("my-own-model", None), ("m" * 10_000, None)],
+)
+def test_misspelt_model_is_the_nearest_of_all_providers(typed: str, meant: str | None) -> None:
+    """The name of a family alone is not a misspelt model."""
+    found = misspelt_model(typed)
+    assert (found and found.id) == meant
 
 
 def test_provider_gemini_is_looked_up_as_google() -> None:

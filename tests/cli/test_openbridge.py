@@ -111,14 +111,17 @@ def test_files_that_hold_no_request(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [["keys", "list"], ["usage"], ["config", "show"]])
+@pytest.mark.parametrize(
+    "words", [["keys", "list"], ["usage"], ["serve"], ["run", "--", "true"], ["config", "show"]]
+)
 def test_command_without_the_extra_of_the_gateway_names_it(words: list[str]) -> None:
-    """Other commands run without it."""
+    """Before anything else that is missing; other commands run without it."""
     script = (
         "import sys; sys.modules.update(prometheus_client=None); "
         f"from llmcore.cli.openbridge import main; sys.exit(main({words}))"
     )
-    done = run_fresh(script, check=False, OPENAI_API_KEY="k")
+    keys = {"OPENAI_API_KEY": "k"} if "config" in words else {}
+    done = run_fresh(script, check=False, **keys)
 
     told = "ConfigurationError: the gateway requires: pip install 'llmcore-routes[bridge]'"
     expected = (0, False) if "config" in words else (9, True)

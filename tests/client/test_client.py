@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -513,6 +514,24 @@ async def test_local_files_are_read_and_sent_inline(
     assert b"data:image/png;base64,iVBORw0KGgo=" in server.received[0].body
     assert isinstance(error, InvalidRequestError)
     assert "/no/such.png" in error.message
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "picture is empty: "),
+        (b"root:x:0:0", "picture is not a known kind of image: "),
+    ],
+)
+def test_a_file_that_is_no_image_is_an_error_that_names_it(
+    tmp_path: Path, data: bytes, says: str
+) -> None:
+    (tmp_path / "picture").write_bytes(data)
+    asked = Message.user("What is it?", ImagePart.of(tmp_path / "picture"))
+    ready = Client().prepare(request(model=OpenAI(api_key="k").chat("m"), messages=[asked]))
+
+    assert isinstance(ready.failure(), InvalidRequestError)
+    assert says in ready.failure().message
 
 
 async def test_the_overlay_has_the_last_word(server: Loopback) -> None:

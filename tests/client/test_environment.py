@@ -348,6 +348,7 @@ def test_tag_of_a_local_model_that_is_nearly_a_provider_is_sent_to_the_local_ser
         ("gpt-5.2", None, "'gpt-5.2' is a model of the provider 'openai', .*: set OPENAI_API_KEY"),
         ("opnai:gpt-5.2", None, "did you mean 'openai'?"),
         ("m", "mistrl", "did you mean 'mistral'?"),
+        ("gtp-5.2", None, "model 'gtp-5.2'. Did you mean 'openai:gpt-5.2'"),
         ("qwen-of-mine:7b", None, "model 'qwen-of-mine:7b'. 'qwen-of-mine' is not a provider"),
         ("local", None, "'local' is a provider, not a model: write 'local:MODEL'"),
         ("", None, "no default provider .*: set a key such as OPENAI_API_KEY"),

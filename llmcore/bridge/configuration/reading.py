@@ -152,7 +152,7 @@ def _found_upstream(read: Values, tables: FileTables) -> str:
     raise ConfigurationError(
         "no upstream is configured: set the key of a provider, such as OPENAI_API_KEY or "
         "ANTHROPIC_API_KEY (`llmcore providers` lists them), OPENBRIDGE_UPSTREAM_BASE_URL, or "
-        f"install the local model: {install_extra('local')}"
+        f"install the local model: {install_extra('local')} && llmcore local install"
     )
 
 
