@@ -92,23 +92,36 @@ OWN_FACTS: Final = frozenset(
 # -- token counts
 
 
-def starting_usage(usage: Usage | None, estimate: int) -> dict[str, Any]:
+def starting_usage(start: StreamStart, estimate: int) -> dict[str, Any]:
     """Return the counts at the beginning of a message.
 
     *estimate* is the input where the upstream has not counted it yet: some clients, such as
-    LangChain's for JavaScript, read the input here alone.
+    LangChain's for JavaScript, read the input here alone. What is not a count is read here alone,
+    too: the SDKs take nothing but counts from the end of a stream (`accumulate_event`).
     """
-    counts = token_counts(usage)
+    usage, counts = start.usage, token_counts(start.usage)
+    stated: dict[str, Any] = {}
+    if start.protocol == PROTOCOL_ID:
+        raw = object_or_empty(None if usage is None else usage.raw)
+        stated = present({name: raw.get(name) for name in _AT_START})
+    elif usage is not None and usage.service_tier in TIERS:
+        stated = {"service_tier": TIERS[usage.service_tier]}
     return {
         names.INPUT_TOKENS: counts.uncached_input if counts and counts.input else estimate,
         names.CACHE_WRITE_TOKENS: counts.cache_write if counts else 0,
         names.CACHE_READ_TOKENS: counts.cache_read if counts else 0,
         names.OUTPUT_TOKENS: 0,
+        **stated,
     }
 
 
+_AT_START: Final = ("cache_creation", "inference_geo", "service_tier")
 TIERS: Final = {"default": "standard", "priority": "priority", "batch": "batch"}
 """`service_tier` of a response, by that of `Usage`."""
+
+
+_NO_TOOLS: Final = {"web_search_requests": 0, "web_fetch_requests": 0}
+"""Both are always there by the SDKs; servers that imitate the API have the first one alone."""
 
 
 def usage_fields(
@@ -140,9 +153,11 @@ def usage_fields(
     if start is not None and start.protocol == PROTOCOL_ID:
         raw = object_or_empty(usage.raw)
         fields |= present(raw, but=fields)
+        if isinstance(used := fields.get("server_tool_use"), dict):
+            fields["server_tool_use"] = {**_NO_TOOLS, **used}
         return fields
     if usage.service_tier in TIERS:
         fields["service_tier"] = TIERS[usage.service_tier]
     if searches:
-        fields["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
+        fields["server_tool_use"] = {**_NO_TOOLS, "web_search_requests": searches}
     return fields

@@ -83,7 +83,7 @@ class MessagesWriter(FrontWriter):
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
-            "usage": starting_usage(event.usage, self._request.estimated_input),
+            "usage": starting_usage(event, self._request.estimated_input),
         }
         self._blocks.write({"type": "message_start", "message": dict(self._message)})
 

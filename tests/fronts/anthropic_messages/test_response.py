@@ -1,6 +1,7 @@
 """Responses of other providers on Anthropic's wire: blocks, stop reasons, counts, sealed state."""
 
 import base64
+import json
 from typing import Any
 
 import anthropic
@@ -29,6 +30,7 @@ from llmcore.schema.events import (
 from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
+from llmcore.testing import recorded_events
 from tests.fronts.anthropic_messages.messages_kit import (
     ASK,
     GEMINI,
@@ -40,6 +42,7 @@ from tests.fronts.anthropic_messages.messages_kit import (
     messages_of,
     read,
     sdk_stream,
+    sdk_whole,
     upstream,
     written,
 )
@@ -277,6 +280,35 @@ def test_a_stream_begins_with_an_estimate_where_nothing_is_counted_yet(
 
     assert made.events[0]["message"]["usage"]["input_tokens"] == shown
     assert sdk_stream(made.body).usage.input_tokens == 1000
+
+
+def test_what_is_not_a_count_of_tokens_is_at_the_start_of_a_stream_too() -> None:
+    """The SDK reads the tier, the place and the parts of what was cached there alone."""
+    about = {"service_tier": "priority", "inference_geo": "eu"}
+    cached = {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 0}
+    begun = {"input_tokens": 5, "output_tokens": 1, "cache_creation": cached, **about}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
+    used = {"output_tokens": 1, "server_tool_use": {"web_search_requests": 0}}
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": used}
+    frames = [
+        {"type": "message_start", "message": {**message, "usage": begun}},
+        ended,
+        {"type": "message_stop"},
+    ]
+    events = recorded_events(
+        MESSAGES,
+        status=200,
+        headers={"content-type": "text/event-stream"},
+        body=b"".join(b"data: %s\n\n" % json.dumps(frame).encode() for frame in frames),
+        streaming=True,
+    )
+    made = written(events)
+
+    streamed = sdk_stream(made.body).usage.model_dump(exclude_none=True)
+    assert streamed == sdk_whole(made.whole).usage.model_dump(exclude_none=True)
+    assert streamed.items() >= about.items()
+    assert streamed["cache_creation"] == cached
+    assert streamed["server_tool_use"] == {"web_search_requests": 0, "web_fetch_requests": 0}
 
 
 def test_a_response_without_counts_has_numbers_all_the_same() -> None:
