@@ -11,7 +11,7 @@ prefill); https://platform.claude.com/docs/en/build-with-claude/extended-thinkin
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
@@ -284,8 +284,7 @@ def without_excluded_budget(
 ) -> JsonObject | None:
     """Return *thinking*, or None where the rest of the request excludes a budget.
 
-    *continues* is True if tool results answer a turn that did not begin with thinking: the API
-    refuses to turn thinking on there ("Expected `thinking` or `redacted_thinking`").
+    *continues* is True where the response under way did not begin with thinking.
     """
     if not has_budget(thinking):
         return thinking
@@ -403,6 +402,46 @@ def is_cited(part: DocumentPart, documents: Citing, diagnostics: Diagnostics) ->
     elif documents == "all" and not part.citations:
         here.changed("citations-enabled", "the API accepts citations of all documents or of none")
     return documents == "all" or (documents == "asked" and part.citations)
+
+
+# -- thinking in the response under way -----------------------------------------------------
+
+
+def continues_without_thinking(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    is_thinking: Callable[[_Block], bool],
+    is_result: Callable[[_Block], bool],
+) -> bool:
+    """Return whether the response under way does not begin with thinking.
+
+    The request begins it itself, or ends with results for its calls: there, the API refuses to turn
+    thinking on ("a final `assistant` message must start with a thinking block").
+    """
+    *before, last = messages[-2:] or ({"role": "user", "content": ()},)
+    if last["role"] != "assistant":
+        if not before or not any(map(is_result, last["content"])):
+            return False
+        last = before[0]
+    return bool(last["content"]) and not is_thinking(last["content"][0])
+
+
+def drop_thinking_at_end(
+    messages: Sequence[Any], diagnostics: Diagnostics, *, is_thinking: Callable[[_Block], bool]
+) -> None:
+    """Remove thinking from the response that the request begins, for a model that does not think.
+
+    "When thinking is disabled, an `assistant` message in the final position cannot contain
+    `thinking`": the API's error, in https://github.com/tailcallhq/forgecode/issues/1853.
+    """
+    if not messages or messages[-1]["role"] != "assistant":
+        return
+    content = messages[-1]["content"]
+    kept = [block for block in content if not is_thinking(block)]
+    if len(kept) < len(content):
+        why = "a response that goes on without thinking may not contain any"
+        diagnostics.at("messages").dropped("reasoning-dropped", why)
+        messages[-1]["content"] = kept
 
 
 # -- results of failed tools ----------------------------------------------------------------

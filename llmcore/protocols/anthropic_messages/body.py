@@ -113,6 +113,8 @@ def _lower(
     metadata = _lower_metadata(request, diagnostics)
     choice = format_choice(lowered_format, request) or tools.choice
     thinking = without_excluded_thinking(reasoning.thinking, choice, prompt.messages, diagnostics)
+    if "enabled" in rules.thinking and not claude.is_thinking(thinking):
+        claude.drop_thinking_at_end(prompt.messages, diagnostics, is_thinking=names.is_thinking)
     schema, enforced = lowered_format.schema, None
     if schema is not None and request.response_format is not None:
         described = with_description(schema, request.response_format)
@@ -350,15 +352,10 @@ def without_excluded_thinking(
     return claude.without_excluded_budget(
         thinking,
         forced_call=choice is not None and choice.get("type") in ("any", "tool"),
-        continues=_continues_without_thinking(messages),
+        continues=claude.continues_without_thinking(
+            messages,
+            is_thinking=names.is_thinking,
+            is_result=lambda block: block.get("type") == "tool_result",
+        ),
         diagnostics=diagnostics,
     )
-
-
-def _continues_without_thinking(messages: Sequence[MessageParam]) -> bool:
-    """Return whether tool results answer a turn that does not begin with thinking."""
-    if len(messages) < 2 or not messages[-2]["content"]:
-        return False
-    if not any(block.get("type") == "tool_result" for block in messages[-1]["content"]):
-        return False
-    return messages[-2]["content"][0].get("type") not in names.THINKING_BLOCKS

@@ -23,9 +23,9 @@ from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
     PROTOCOL_ID,
     RESULT_SUFFIX,
-    THINKING_BLOCKS,
     Block,
     MessageParam,
+    is_thinking,
 )
 from llmcore.protocols.anthropic_messages.parts import (
     MessagesTarget,
@@ -124,7 +124,7 @@ def lower_messages(
             messages,
             target.rules,
             diagnostics.at(repaired.paths[-1]),
-            is_thinking=lambda block: block.get("type") in THINKING_BLOCKS,
+            is_thinking=is_thinking,
             text_type={"type": "text"},
         )
     return MessagesPrompt(system=system, messages=messages)

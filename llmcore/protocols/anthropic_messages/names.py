@@ -119,6 +119,12 @@ RESULT_SUFFIX: Final = "_tool_result"
 THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 """The types of blocks of thinking."""
 
+
+def is_thinking(block: Block) -> bool:
+    """Return whether a native block is one of thinking."""
+    return block.get("type") in THINKING_BLOCKS
+
+
 FALLBACK: Final = "fallback"
 """Blocks at which another model continues a response that the one before it declined."""
 

@@ -101,6 +101,9 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
     reasoning = reasoning.without_excluded(
         forced_call=False, messages=prompt.messages, diagnostics=diagnostics
     )
+    thinks = reasoning.with_native(options).claude_thinks
+    if rules.family == "claude" and "enabled" in rules.claude_rules.thinking and not thinks:
+        claude.drop_thinking_at_end(prompt.messages, diagnostics, is_thinking=names.is_thinking)
     lists = {"tools": offered, "system": prompt.system, "messages": prompt.messages}
     automatic = options.get("auto_cache") is not False
     place_points(lists, request.cache, rules, automatic=automatic, diagnostics=diagnostics)
@@ -172,18 +175,14 @@ class ConverseReasoning(msgspec.Struct, frozen=True, kw_only=True):
         thinking = claude.without_excluded_budget(
             self.fields["thinking"],
             forced_call=forced_call,
-            continues=_continues_without_thinking(messages),
+            continues=claude.continues_without_thinking(
+                messages,
+                is_thinking=names.is_thinking,
+                is_result=lambda block: "toolResult" in block,
+            ),
             diagnostics=diagnostics,
         )
         return self if thinking is not None else ConverseReasoning()
-
-
-def _continues_without_thinking(messages: Sequence[ConverseMessage]) -> bool:
-    """Return whether tool results answer a turn that does not begin with reasoning."""
-    if len(messages) < 2:
-        return False
-    results = any("toolResult" in block for block in messages[-1]["content"])
-    return results and "reasoningContent" not in messages[-2]["content"][0]
 
 
 def lower_reasoning(

@@ -23,6 +23,7 @@ from llmcore.protocols.bedrock_converse.names import (
     PROTOCOL_ID,
     Block,
     ConverseMessage,
+    is_thinking,
 )
 from llmcore.protocols.bedrock_converse.parts import (
     ConverseTarget,
@@ -105,7 +106,7 @@ def lower_messages(
             messages,
             target.rules.claude_rules if target.rules.family == "claude" else None,
             diagnostics.at(repaired.paths[-1]),
-            is_thinking=lambda block: "reasoningContent" in block,
+            is_thinking=is_thinking,
             text_type={},
         )
     return ConversePrompt(system=system, messages=messages)

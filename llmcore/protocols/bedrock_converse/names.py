@@ -25,6 +25,11 @@ Block: TypeAlias = dict[str, Any]
 """A native content block: an object of one field, such as `{"text": "Hello"}`."""
 
 
+def is_thinking(block: Block) -> bool:
+    """Return whether a native block is one of reasoning."""
+    return "reasoningContent" in block
+
+
 class ConverseMessage(TypedDict):
     """A native message of a request body."""
 

@@ -310,9 +310,10 @@ def test_a_forced_call_excludes_thinking() -> None:
     assert codes(asked) == [("unsupported-parameter", "reasoning")]
 
 
-@pytest.mark.parametrize(
-    ("first", "thinks"), [((), False), ((ReasoningPart("Hm", signature="s"),), True)]
-)
+THOUGHT = (ReasoningPart("Hm", signature="s"),)
+
+
+@pytest.mark.parametrize(("first", "thinks"), [((), False), (THOUGHT, True)])
 def test_a_turn_goes_on_as_it_began(first: tuple[ReasoningPart, ...], thinks: bool) -> None:
     """A turn that began without thinking cannot continue with it; the API would refuse."""
     asked = ask(
@@ -327,6 +328,26 @@ def test_a_turn_goes_on_as_it_began(first: tuple[ReasoningPart, ...], thinks: bo
 
     assert ("thinking" in body(asked)) == thinks
     assert codes(asked) == ([] if thinks else [("unsupported-parameter", "reasoning")])
+
+
+@pytest.mark.parametrize(
+    ("first", "reasoning", "kept"),
+    [
+        ((), ReasoningOptions(budget_tokens=2000), (False, ["text"])),
+        (THOUGHT, ReasoningOptions(budget_tokens=2000), (True, ["thinking", "text"])),
+        (THOUGHT, None, (False, ["text"])),
+        (THOUGHT, ReasoningOptions(effort="none"), (False, ["text"])),
+    ],
+)
+def test_a_response_that_the_request_begins_has_thinking_only_where_the_model_thinks(
+    first: tuple[ReasoningPart, ...], reasoning: ReasoningOptions | None, kept: Any
+) -> None:
+    """The API refuses thinking after a beginning without it, and one with it where it is off."""
+    said = Message.assistant(*first, "It is")
+    sent = body(ask(messages=[Message.user("Hi"), said], reasoning=reasoning))
+
+    thinks = (sent.get("thinking") or {}).get("type") == "enabled"
+    assert (thinks, [block["type"] for block in sent["messages"][1]["content"]]) == kept
 
 
 # -- tools

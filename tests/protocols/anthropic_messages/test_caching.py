@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from llmcore.schema.content import ProviderPart, ReasoningPart, TextPart, ToolCallPart, cached
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
-from llmcore.schema.options import CachePolicy
+from llmcore.schema.options import CachePolicy, ReasoningOptions
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool, ToolDefinition
 from llmcore.testing.prefix import assert_prefix_stable
@@ -116,7 +116,8 @@ def test_thinking_is_never_marked() -> None:
     """The tail's breakpoint goes on the last block that takes one."""
     redacted = ProviderPart("anthropic", {"type": "redacted_thinking", "data": "d"})
     said = Message.assistant(ReasoningPart("Hm", signature="s"), "b", redacted)
-    asked = ask(messages=[Message.user("a"), said])
+    thinks = ReasoningOptions(budget_tokens=2000)
+    asked = ask(messages=[Message.user("a"), said], reasoning=thinks)
 
     assert breakpoints(asked) == [("messages[0][0]", "5m"), ("messages[1][1]", "5m")]
 

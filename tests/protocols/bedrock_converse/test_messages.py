@@ -21,6 +21,7 @@ from llmcore.schema.content import (
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import dumps
 from llmcore.schema.messages import Message, Origin
+from llmcore.schema.options import ReasoningOptions
 from tests.support.wire.bedrock import (
     BEGIN,
     CLAUDE,
@@ -459,6 +460,17 @@ def test_reasoning_does_not_end_the_messages_where_what_followed_it_is_left_out(
         ("unsupported-content", "messages[1].content[1]"),
         ("reasoning-dropped", "messages[1].content[0]"),
     ]
+
+
+def test_a_response_that_goes_on_without_reasoning_has_none() -> None:
+    """The service refuses it at the end, where reasoning is off."""
+    said = answer(ReasoningPart("t", signature="c2ln"), "It is")
+    talk = [Message.user("a"), said]
+    on = ReasoningOptions(budget_tokens=2000)
+
+    assert messages(ask(messages=talk))[1]["content"] == [{"text": "It is"}]
+    assert len(messages(ask(messages=talk, reasoning=on))[1]["content"]) == 2
+    assert len(messages(ask(messages=[*talk, Message.user("b")]))[1]["content"]) == 2
 
 
 def test_details_and_names_are_not_lost_in_silence() -> None:
