@@ -15,7 +15,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from llmcore.protocols import blocks
-from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
+from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta, unread_fields
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.response_parts import Events
@@ -61,6 +61,9 @@ def on_input(block: blocks.Block, delta: Event, events: Events) -> blocks.Block:
 
 def end_tool(block: blocks.Block, events: Events) -> None:
     """Emit the end of a call."""
+    if block.native["type"] == TOOL_CALL_TYPES[0]:
+        read = {name: block.native[name] for name in _BESIDE if name in block.native}
+        block = replace(block, native={**read, **unread_fields(block.native)})
     blocks.end_call(block, events, METADATA_KEY, _NOT_METADATA)
 
 

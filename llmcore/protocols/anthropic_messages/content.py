@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, READ_FIELDS
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, FastPath, open_block
+from llmcore.protocols.history import ITEM_FIELDS
 from llmcore.protocols.response_parts import Events
 from llmcore.schema import json
 from llmcore.schema.content import Citation
@@ -28,7 +29,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, without
+from llmcore.schema.json import JsonObject, ProviderMetadata, present, without
 from llmcore.schema.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.persistent import PersistentList, from_list, to_list
 
@@ -48,7 +49,7 @@ def on_text_start(
     if text:
         events.append(TextDelta(segment, text))
     citations = from_list(objects(block.get("citations")))
-    opened = Block(kind="text", segment=segment, fast_path=_TEXT, citations=citations)
+    opened = Block(kind="text", segment=segment, fast_path=_TEXT, citations=citations, native=block)
     return open_block(state, index, opened)
 
 
@@ -63,7 +64,18 @@ def on_citation(block: Block, delta: Event, events: Events) -> Block:
 def end_text(block: Block, events: Events) -> None:
     """Emit the end of a text, with its citations."""
     citations = tuple(map(read_citation, to_list(block.citations)))
-    events.append(TextEnd(block.segment, citations=citations))
+    events.append(TextEnd(block.segment, citations=citations, provider_metadata=_metadata(block)))
+
+
+def unread_fields(block: JsonObject) -> JsonObject:
+    """Return the fields of a block that are not read, to go back with it."""
+    unread: JsonObject = present(block, but=READ_FIELDS[str(block["type"])])
+    return {ITEM_FIELDS: unread} if unread else {}
+
+
+def _metadata(block: Block) -> ProviderMetadata:
+    unread = unread_fields(block.native)
+    return {METADATA_KEY: unread} if unread else {}
 
 
 def read_citation(native: JsonObject) -> Citation:
@@ -115,7 +127,14 @@ def end_thinking(block: Block, events: Events) -> None:
     """Emit the end of thinking, with what its replay needs."""
     encrypted = str_or_none(block.native.get("data"))
     signature = "".join(to_list(block.signature)) or None
-    events.append(ReasoningEnd(block.segment, signature=signature, encrypted=encrypted))
+    events.append(
+        ReasoningEnd(
+            block.segment,
+            signature=signature,
+            encrypted=encrypted,
+            provider_metadata=_metadata(block),
+        )
+    )
 
 
 # -- blocks that are kept as they came

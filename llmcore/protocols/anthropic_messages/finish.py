@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from llmcore.protocols.anthropic_messages import names
-from llmcore.protocols.anthropic_messages.content import on_text_start
+from llmcore.protocols.anthropic_messages.content import on_text_start, unread_fields
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import FastReader, Frame, TextFrames, TextSoFar
@@ -213,6 +213,8 @@ def only_text(document: JsonObject, request: LLMRequest) -> CompleteEvents | Non
     text = block.get("text")
     if block.get("type") != "text" or type(text) is not str or not text or block.get("citations"):
         return None
+    if unread_fields(block):
+        return None
     if any(document.get(name) is not None for name in _OF_TURN):
         return None
     return text_response(skim(document, request), "text_0", text)
@@ -250,6 +252,8 @@ def one_text(
     event = _plain((yield begun), "content_block_start")
     block, index = object_or_empty(event.get("content_block")), event.get("index")
     if block.get("type") != "text" or block.get("text") or block.get("citations"):
+        return
+    if unread_fields(block):
         return
     if type(index) is not int:
         return

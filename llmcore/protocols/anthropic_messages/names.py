@@ -120,6 +120,20 @@ THINKING_BLOCKS: Final = ("thinking", "redacted_thinking")
 """The types of blocks of thinking."""
 
 
+READ_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text", "citations"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "caller", "toolset_name"}),
+}
+"""The fields that are read of the blocks that have a neutral form.
+
+Others that are not null, which the API may add, go back with the block: "include the complete,
+unmodified block back to the API", by
+https://platform.claude.com/docs/en/build-with-claude/extended-thinking, read November 2026.
+"""
+
+
 def is_thinking(block: Block) -> bool:
     """Return whether a native block is one of thinking."""
     return block.get("type") in THINKING_BLOCKS

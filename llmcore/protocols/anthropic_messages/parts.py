@@ -12,7 +12,7 @@ from llmcore.protocols import media
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import Citing, ClaudeRules, is_cited, move_media_of_error
-from llmcore.protocols.history import LoweringTarget
+from llmcore.protocols.history import ITEM_FIELDS, LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_block, omitted_part
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
 from llmcore.schema.content import (
@@ -69,11 +69,16 @@ def lower_part(part: ContentPart, target: MessagesTarget, diagnostics: Diagnosti
 
 def lower_text(part: TextPart, diagnostics: Diagnostics) -> Block:
     """Return text, with its citations and its cache mark."""
-    block: Block = {"type": "text", "text": part.text}
+    block: Block = {"type": "text", "text": part.text, **_unread(part)}
     citations = _lower_citations(part.citations, diagnostics)
     if citations:
         block["citations"] = citations
     return marked(block, part)
+
+
+def _unread(part: ContentPart) -> JsonObject:
+    """Return the fields that came with the block and are not read, to go back with it."""
+    return object_or_empty(part.provider_metadata.get(METADATA_KEY, {}).get(ITEM_FIELDS))
 
 
 def text_block(text: str) -> Block:
@@ -193,6 +198,7 @@ def lower_call(call: ToolCallPart, diagnostics: Diagnostics) -> Block:
         "id": call.id,
         "name": call.name,
         "input": object_arguments(call, diagnostics),
+        **_unread(call),
     }
     if isinstance(native.get("caller"), dict):
         block["caller"] = native["caller"]
@@ -257,5 +263,6 @@ def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
 def lower_reasoning_part(part: ReasoningPart) -> Block:
     """Return thinking exactly as it came; its text may be empty, its signature is what counts."""
     if part.encrypted is not None:
-        return {"type": "redacted_thinking", "data": part.encrypted}
-    return {"type": "thinking", "thinking": part.text, "signature": part.signature or ""}
+        return {"type": "redacted_thinking", "data": part.encrypted, **_unread(part)}
+    signature = part.signature or ""
+    return {"type": "thinking", "thinking": part.text, "signature": signature, **_unread(part)}
