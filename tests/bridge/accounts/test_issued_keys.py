@@ -249,6 +249,40 @@ async def test_a_key_is_read_twice_a_second_at_most_and_never_older_than_one(clo
 
 
 @pytest.mark.anyio
+async def test_a_key_that_is_being_read_again_is_used_for_less_than_a_second() -> None:
+    """However long the store takes: the key may have been revoked."""
+    released, waiting = threading.Event(), list[str]()
+
+    class Slow(SqliteLedger):
+        def key(self, name: str) -> bytes | None:
+            if waiting:
+                released.wait(20)
+            return super().key(name)
+
+    ledger, clock, found = Slow(None, setting="X"), Clock(), list[str]()
+    key, text = KeyRegistry(ledger, clock=clock).create(KeyLimits())
+    lookup = KeyLookup(ledger, anyio.CapacityLimiter(4), clock=clock, monotonic=clock)
+    await lookup.find([text])
+    waiting.append(key.id)
+
+    async def find(name: str) -> None:
+        await lookup.find([text])
+        found.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        for name, later_s in (("reads", 0.5), ("uses", 0.2), ("waits", 0.2)):
+            clock.now += later_s
+            tasks.start_soon(find, name)
+            await anyio.wait_all_tasks_blocked()
+        at_once = list(found)
+        released.set()
+    ledger.close()
+
+    assert at_once == ["uses"]
+    assert sorted(found) == ["reads", "uses", "waits"]
+
+
+@pytest.mark.anyio
 async def test_made_up_keys_neither_delay_nor_displace_real_ones() -> None:
     """All threads that they get wait for the store, while a known key is read again."""
     released = threading.Event()
