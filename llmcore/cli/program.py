@@ -37,16 +37,35 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"formatter_class": HelpFormatter, "allow_abbrev": False, **settings})
+        self._unknown: str | None = None
+
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
+        """Parse *args*, and keep the first option that does not exist."""
+        known = self.options()
+        words = (word.partition("=")[0] for word in args or () if word.startswith("--"))
+        self._unknown = next((word for word in words if word not in {*known, "--"}), None)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print *message* and usage, or help if a required argument is missing; exit with 2."""
         if message.startswith("the following arguments are required"):
-            self.print_help(sys.stderr)
-            self.exit(2, f"\n{self.prog}: error: {printable(message)}\n")
-        match = re.fullmatch(r"unrecognized arguments: ((\S+?)(?:[ =].*)?)", message, re.DOTALL)
-        if match and match[2] in _KEYS:  # what follows is a secret
-            message = f"unrecognized arguments: {match[2]}"
-        hint = _hint(match[2], self.options()) if match else ""
+            if self._unknown is None:
+                self.print_help(sys.stderr)
+                self.exit(2, f"\n{self.prog}: error: {printable(message)}\n")
+            message = f"{_UNRECOGNIZED}{self._unknown}"  # such as a misspelt one that is required
+        hint = ""
+        if message.startswith(_UNRECOGNIZED):
+            words = message.removeprefix(_UNRECOGNIZED).split(" ")
+            typed = next((word for word in words if word.startswith("-")), words[0]).partition("=")[
+                0
+            ]
+            if typed in _KEYS:  # what follows is a secret
+                message = f"{_UNRECOGNIZED}{typed}"
+            hint = _hint(typed, self.options())
+        elif choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            hint = nearest_hint(choice[1], re.findall(r"[\w-]+", choice[2]), otherwise="")
         super().error(printable(message + hint))
 
     def options(self) -> "set[str]":
@@ -120,6 +139,7 @@ def add_command(commands: "argparse._SubParsersAction[_P]", name: str, about: st
     return commands.add_parser(name, help=about, description=about)
 
 
+_UNRECOGNIZED: Final = "unrecognized arguments: "
 _FILES_OF: Final = ("-f", "--file", "--files", "--pdf", "--audio", "--document", "--attachments")
 _KEYS: Final = ("--api-key", "--key", "--token")
 _OTHER_OPTIONS: Final = {
@@ -161,12 +181,17 @@ def _hint(typed: str, options: Collection[str]) -> str:
     return f": did you mean {meant}?" if meant else ""
 
 
-def nearest_hint(name: str, known: Collection[str]) -> str:
-    """Return the end of a message about *name*: the nearest name in *known*, else all of them."""
+def nearest_hint(name: str, known: Collection[str], otherwise: str | None = None) -> str:
+    """Return the end of a message about *name*: the nearest name in *known*.
+
+    If none is near, it is *otherwise*, or all of them.
+    """
     from difflib import get_close_matches  # not needed otherwise
 
     near = get_close_matches(name, known, 1)
-    return f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(known)}"
+    if near:
+        return f": did you mean {near[0]!r}?"
+    return f"; there are: {', '.join(known)}" if otherwise is None else otherwise
 
 
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:

@@ -331,6 +331,11 @@ def test_two_models_are_wrong_usage(name: str, capsys: pytest.CaptureFixture[str
         (["ask", "--stream", "Hi"], "it is the default: leave it out"),
         (["ask", "--verbose", "Hi"], "set the variable LLMCORE_LOG=debug"),
         (["ask", "Hi", "--api-key=sk-1"], "arguments: --api-key: store it with `llmcore keys set"),
+        (["doctor", "now", "--api-key", "sk-1"], "arguments: --api-key: store it with"),
+        (["doctor", "now", "--ofline"], "did you mean --offline?"),
+        (["image", "A fox", "--mdel", "openai:m"], "arguments: --mdel: did you mean --model?"),
+        (["image", "A fox", "--siez=2K"], "arguments: --siez: did you mean --size?"),
+        (["keys", "sett"], ": did you mean 'set'?"),
     ],
 )
 def test_misspelt_words_are_named(
@@ -339,7 +344,10 @@ def test_misspelt_words_are_named(
     with pytest.raises(SystemExit, match="2"):
         main(command)
 
-    assert told in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert "sk-1" not in shown
+    assert "show this help" not in shown
 
 
 def test_a_prompt_that_the_locale_cannot_decode_is_read_as_utf_8(server: Loopback) -> None:
