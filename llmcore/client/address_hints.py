@@ -83,4 +83,6 @@ def _version(url: str) -> str:
         return "; most servers have their API below /v1: end base_url with it"
     if path.removeprefix("/api") in _WITHOUT_VERSION:  # the address of Ollama's own API
         return "; Ollama has this API below /v1: end base_url with it instead of /api"
+    if "/v1/v1/" in path:
+        return "; base_url has /v1 twice: write it once"
     return ""
