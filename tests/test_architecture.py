@@ -143,6 +143,7 @@ PROTOCOLS_FOR_A_REASON = {
     "llmcore/bridge/rejected_betas.py": "a route and requests, of which protocols know nothing",
     "llmcore/catalog/model_names.py": "`gemini` is another name of the provider `google`",
     "llmcore/fronts/billing_line.py": "a line for the servers of one API, from clients of any",
+    "llmcore/fronts/checked_read.py": "an error names the API of a body sent to another",
     "llmcore/fronts/front.py": "the list of fronts",
     "llmcore/routes/providers.py": "the APIs of each provider",
     "llmcore/routes/retrieval.py": "`gemini` is a part of models' names",

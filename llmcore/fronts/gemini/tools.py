@@ -123,7 +123,8 @@ class _ToolCollector:
                 for index, declaration in enumerate(declared):
                     self.tools.append(self._function(declaration, f"{path}.{name}[{index}]"))
             elif value is not False:
-                read_field({name: {} if value is True else value}, name, dict, f"{path}.")
+                if name in _KINDS and value is not True:
+                    read_field({name: value}, name, dict, f"{path}.")
                 self._add_hosted(name, value, f"{path}.{name}")
 
     def _function(self, declared: object, path: str) -> ToolDefinition:
