@@ -41,6 +41,7 @@ from msgspec.structs import replace
 from llmcore.protocols.openai_chat.executed import announce_page, on_image
 from llmcore.protocols.openai_chat.names import (
     BLOCK_FIELDS,
+    GATHERED_FIELDS,
     METADATA_KEY,
     OF_TOKENS,
     REASONING_FIELDS,
@@ -63,6 +64,7 @@ from llmcore.schema.native_json import (
     objects,
     str_or_empty,
     str_or_none,
+    texts,
 )
 from llmcore.schema.options import merge_json
 from llmcore.schema.persistent import PersistentList, to_list
@@ -453,20 +455,26 @@ def end_marked(state: ChatState, text: str) -> tuple[ChatState, str]:
 
 
 def on_extra(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, _events: Events
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: Events
 ) -> ChatState:
     """Keep the fields that must go back with the message, such as Gemini's thought signature.
 
-    `reasoning_opaque` is the proof of the thinking of GitHub Copilot's models, `encrypted_content`
-    the thinking of Ark's and xAI's, in pieces. Sources:
-    https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility),
-    https://github.com/earendil-works/pi/pull/1502 (Copilot), and the packages
-    `volcengine-ark-runtime`, 5.0.54 (`types/chat/chat_completion_chunk`), and `xai-sdk`, 1.21.0
-    (`chat.Response.process_chunk`).
+    LiteLLM has that of a text in `provider_specific_fields`. `reasoning_opaque` is the proof of the
+    thinking of GitHub Copilot's models, `encrypted_content` the thinking of Ark's and xAI's, in
+    pieces. Sources: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI
+    compatibility), https://github.com/earendil-works/pi/pull/1502 (Copilot), and the packages
+    `litellm` (`llms/vertex_ai/gemini/transformation`), `volcengine-ark-runtime`, 5.0.54
+    (`types/chat/chat_completion_chunk`), `xai-sdk`, 1.21.0 (`chat.Response.process_chunk`).
     """
     extra: NativeObject = {}
     if content := without_mark(object_or_empty(delta.get("extra_content"))):
         extra["extra_content"] = content
+    gathered, field = object_or_empty(delta.get(GATHERED_FIELDS)), "thought_signatures"
+    if signatures := texts(gathered.get(field)):
+        before = object_or_empty(state.info.extra.get(GATHERED_FIELDS)).get(field)
+        extra[GATHERED_FIELDS] = {field: [*texts(before), *signatures]}
+    if others := without(gathered, field):
+        events.append(ProviderEvent(state.context.provider, {"delta": {GATHERED_FIELDS: others}}))
     if str_or_none(delta.get("reasoning_opaque")) is not None:
         extra["reasoning_opaque"] = delta["reasoning_opaque"]
     info = replace(state.info, extra=merge_json(state.info.extra, extra))

@@ -225,7 +225,9 @@ https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (`return_to
 
 # -- what must go back with a call
 
-CALL_FIELDS: Final = ("extra_content", "provider_specific_fields")
+GATHERED_FIELDS: Final = "provider_specific_fields"
+"""The field in which LiteLLM gathers what it read in fields that OpenAI does not have."""
+CALL_FIELDS: Final = ("extra_content", GATHERED_FIELDS)
 """Fields of a call, or of its function, that go back with it: in them are the thought signatures of
 Gemini's endpoint and of LiteLLM's server.
 

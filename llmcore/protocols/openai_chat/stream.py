@@ -221,7 +221,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset(names.PAGES_IN_MESSAGES), executed.on_pages),
     (frozenset({"tool_calls", "function_call"}), calls.on_tool_calls),
     (frozenset({"executed_tools"}), executed.on_executed_tools),
-    (frozenset({"encrypted_content", "extra_content", "reasoning_opaque"}), content.on_extra),
+    (frozenset({"encrypted_content", "reasoning_opaque", *names.CALL_FIELDS}), content.on_extra),
 )
 """Which handler reads which fields of a delta, in this order. Others have no neutral form."""
 _NUMBERS: Final = {name: at for at, (names, _) in enumerate(_HANDLERS) for name in names}

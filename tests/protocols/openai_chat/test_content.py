@@ -404,6 +404,24 @@ def test_a_reference_among_the_words_is_passed_on(
 # -- what must go back with the message
 
 
+def test_signatures_that_litellm_gathers_in_a_message_are_kept_for_replay() -> None:
+    """What else it gathers there is in the message, too, and passed on."""
+    chunks = [
+        chunk({"content": "a", "provider_specific_fields": {"thought_signatures": ["s"]}}),
+        chunk({"provider_specific_fields": {"thought_signatures": ["t"], "x": 1}}, "stop"),
+    ]
+    events = streamed(chunks)
+
+    assert response(events).message.content[1:] == (
+        ProviderPart(
+            "openai",
+            {"provider_specific_fields": {"thought_signatures": ["s", "t"]}},
+            provider_metadata={"openai": {"place": "message"}},
+        ),
+    )
+    assert ProviderEvent("openai", {"delta": {"provider_specific_fields": {"x": 1}}}) in events
+
+
 def test_extra_content_of_a_message_is_kept_for_replay() -> None:
     """Gemini's signature on a message comes back as a part that is sent again."""
     chunks = [
