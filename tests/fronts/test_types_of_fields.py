@@ -123,3 +123,24 @@ def test_what_a_failed_compaction_says_of_tools_is_reported() -> None:
         f"{path}.tool_changes[0].later",
         f"{path}.tool_changes[1]",
     ]
+
+
+def test_a_tool_of_gemini_that_is_a_list_is_left_to_its_upstream() -> None:
+    """Tools whose kinds are not known may have any form."""
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "tools": [{"mcpServers": [{"name": "s"}]}],
+    }
+    made = sent("gemini", "gemini", body)
+
+    assert not isinstance(made, str)
+    assert '"mcpServers": [{"name": "s"}]' in made[0]
+    assert made[1] == ()
+
+
+def test_a_signature_in_the_users_content_is_reported() -> None:
+    part = {"text": "Hi", "thoughtSignature": "c2ln"}
+    made = sent("gemini", "anthropic-messages", {"contents": [{"role": "user", "parts": [part]}]})
+
+    assert not isinstance(made, str)
+    assert [one.path for one in made[1]] == ["contents[0].parts[0].thoughtSignature"]

@@ -122,6 +122,8 @@ _OF_PART: Final = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse"}
     | {"inlineData", "mediaResolution", "text", "thought", "thoughtSignature"}
 )
+_OF_THOUGHTS: Final = frozenset({"thought", "thoughtSignature"})
+"""Fields of parts of the model alone."""
 _OF_GEMINIS_PART: Final = frozenset({"partMetadata", "toolCall", "toolResponse", "videoMetadata"})
 """Fields of parts, and those that only a Gemini upstream accepts."""
 
@@ -177,6 +179,8 @@ class _ContentsReader:
         """Report the fields that are not read; a part of an unknown kind is reported whole."""
         report_unknown(object_or_empty(content), _OF_CONTENT, self._diagnostics, path)
         known = _OF_PART | _OF_GEMINIS_PART if self._native else _OF_PART
+        if _ROLES[object_or_empty(content).get("role")] != "assistant":
+            known -= _OF_THOUGHTS
         for part, where in parts:
             check_types(part, OF_GEMINI_PARTS, where)
             if not known.isdisjoint(part):
