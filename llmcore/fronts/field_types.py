@@ -21,10 +21,10 @@ def check_types(fields: Fields, kinds: Kinds, path: str) -> None:
     """
     if kinds.keys().isdisjoint(fields):  # nearly always
         return
-    for name in kinds.keys() & fields.keys():
-        kind = kinds[name]
-        if fields[name] in ([], {}, ""):
+    for name, value in fields.items():
+        if name not in kinds or type(value) is kinds[name] or value in (None, [], {}, ""):
             continue
+        kind = kinds[name]
         if kind is None:
             read_objects(fields, name, f"{path}.")
         else:
@@ -43,7 +43,6 @@ OF_CHAT_MESSAGES: Final[Kinds] = {
     "reasoning_details": None,
     "refusal": str,
     "thinking_blocks": None,
-    "tool_calls": None,
 }
 OF_CHAT_CALLS: Final[Kinds] = {"custom": dict, "function": dict, "type": str}
 OF_CHAT_PARTS: Final[Kinds] = {"annotations": None}

@@ -182,7 +182,8 @@ class _ContentsReader:
         if _ROLES[object_or_empty(content).get("role")] != "assistant":
             known -= _OF_THOUGHTS
         for part, where in parts:
-            check_types(part, OF_GEMINI_PARTS, where)
+            if len(part) > 1 or type(part.get("text")) is not str:
+                check_types(part, OF_GEMINI_PARTS, where)
             if not known.isdisjoint(part):
                 report_unknown(part, known, self._diagnostics, where)
                 if len(part) > 1 or "text" not in part:

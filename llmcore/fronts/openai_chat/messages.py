@@ -127,7 +127,8 @@ class MessageReader:
         value = _with_gathered_fields(value)
         known = _FIELDS if value.get("role") == "assistant" else _INPUT_FIELDS
         reading.report_unknown(value, known, self._diagnostics, path)
-        check_types(value, field_types.OF_CHAT_MESSAGES, path)
+        if not _PLAIN.issuperset(value):
+            check_types(value, field_types.OF_CHAT_MESSAGES, path)
         try:
             match value.get("role"):
                 case "assistant":
@@ -269,7 +270,8 @@ class MessageReader:
     # -- calls and results
 
     def _calls_of(self, native: Fields, path: str, index: int) -> Sequence[ToolCallPart]:
-        legacy = native.get("function_call")
+        legacy, name = native.get("function_call"), "tool_calls"
+        given = reading.read_objects(native, name, f"{path}.") if native.get(name) else []
         if isinstance(legacy, dict) and not native.get("tool_calls"):
             place = f"{path}.function_call"
             reading.report_unknown(legacy, _FUNCTION_FIELDS, self._diagnostics, place)
@@ -280,7 +282,7 @@ class MessageReader:
         return [
             _usual_call(native_call)
             or self._call(native_call, f"{path}.tool_calls[{number}]", index, number)
-            for number, native_call in enumerate(objects(native.get("tool_calls")))
+            for number, native_call in enumerate(given)
         ]
 
     def _call(self, native: Fields, path: str, index: int, number: int) -> ToolCallPart:
