@@ -162,6 +162,8 @@ def start_call(
     """
     name, context = str_or_empty(call.get("name")), state.context
     kind: Kind = "tool" if executed else _kind_of_call(name, context)
+    if kind == "format" and given is None:
+        given = {}  # the response, unless deltas bring another
     properties = {} if executed else context.properties.get(name, {})
     wrapped = kind == "freeform" or (kind == "format" and context.wrapped)
     held = wrapped or bool(properties)

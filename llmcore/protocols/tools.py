@@ -128,6 +128,8 @@ def _as_function(part: ContentPart) -> ContentPart:
 
 def freeform_text(arguments: JsonValue) -> str:
     """Return the text that the arguments of a freeform tool, offered as a function, hold."""
+    if arguments == {}:
+        return ""
     if isinstance(arguments, Mapping):
         value = arguments.get(FREEFORM_FIELD)
         if value is None and len(arguments) == 1:

@@ -30,6 +30,7 @@ def test_input_comes_back_from_its_function(text: str) -> None:
         ({"patch": "x"}, "x"),
         ({"a": "x", "b": "y"}, '{"a":"x","b":"y"}'),
         ({"input": 1}, '{"input":1}'),
+        ({}, ""),
         ("bare", "bare"),
         ([1], "[1]"),
     ],

@@ -13,9 +13,14 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 from tests.support.wire.anthropic import (
     ask,
+    begin,
     body,
     codes,
+    delta,
+    end,
     message,
+    start,
+    stop,
     stream_of,
     streamed,
     text,
@@ -194,6 +199,17 @@ def test_the_tools_input_is_the_text() -> None:
         )
         assert answer.finish_reason == FinishReason("stop", "tool_use")
         assert not answer.tool_calls
+
+
+@pytest.mark.parametrize("pieces", [["{}"], [""], []])
+def test_an_object_without_fields_is_a_response(pieces: list[str]) -> None:
+    """It is the input, also where no delta brings it."""
+    call = tool_use("structured_answer", {})
+    deltas = [delta(0, "input_json_delta", partial_json=piece) for piece in pieces]
+    events = [begin(), start(0, **call), *deltas, stop(0), *end("tool_use")]
+
+    assert response(streamed(events, shaped(OLD))).text == "{}"
+    assert response(whole(message(call, stop="tool_use"), shaped(OLD))).text == "{}"
 
 
 def test_it_comes_piece_by_piece() -> None:

@@ -364,6 +364,17 @@ def test_a_response_that_came_as_a_tools_input_is_text(schema: Any, input: Any) 
         assert (got.tool_calls, got.finish_reason.reason) == ((), "stop")
 
 
+def test_a_call_without_input_is_a_response_without_fields() -> None:
+    """The API may send no delta for it."""
+    schema: Any = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    asked = ask(CLAUDE_3, response_format=ResponseFormat.json_schema(schema))
+    called = start(0, toolUse={"toolUseId": "t", "name": "structured_answer"})
+
+    for deltas in ([], [delta(0, toolUse={"input": ""})]):
+        events = [BEGIN, called, *deltas, stop(0), *end("tool_use")]
+        assert response(streamed(events, asked)).text == "{}"
+
+
 # -- pictures
 
 
