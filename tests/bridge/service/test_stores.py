@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import stat
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, closing
@@ -30,6 +29,7 @@ from llmcore.bridge.state.postgres import PostgresResponseStore
 from llmcore.bridge.state.redis import RedisResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import (
+    THREADS,
     ResponseStore,
     StateUnavailableError,
     packed,
@@ -812,14 +812,13 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
     with running_redis() as server:
         store = RedisResponseStore(server.url, ttl_s=60)
         await store.check()
-        failures: list[float] = []
+        failures: list[str] = []
         with server.hung():
-            started = time.monotonic()
 
             async def ask() -> None:
-                with pytest.raises(StateUnavailableError, match=r"in time|TimeoutError"):
+                with pytest.raises(StateUnavailableError) as caught:
                     await store.check()
-                failures.append(time.monotonic() - started)
+                failures.append(str(caught.value))
 
             async with anyio.create_task_group() as tasks:
                 for _ in range(80):
@@ -828,8 +827,10 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
         await store.check()
         await store.aclose()
 
+    waited = [failure for failure in failures if "TimeoutError" in failure]
     assert len(failures) == 80
-    assert max(failures) < len(failures) * 0.5 / 4
+    assert len(waited) <= THREADS + 1
+    assert {*failures} - {*waited} == {"the response store (Redis) did not answer in time"}
 
 
 def test_invalid_url_is_refused_without_its_password() -> None:
