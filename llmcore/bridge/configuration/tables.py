@@ -20,6 +20,7 @@ Targets are in the order in which they are tried; those of a list within the lis
 and share its requests by their weights. Values are checked by `msgspec.convert`.
 """
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -97,6 +98,13 @@ class UpstreamSettings(KeySource):
     def is_limited(self) -> bool:
         """Whether it is sent a bounded number of requests."""
         return bool(self.max_running or self.requests_per_minute)
+
+    @property
+    def account(self) -> str:
+        """A digest of the address and the key, which differs for another account of its name."""
+        source = (self.key, self.key_file, self.key_command, sorted(self.variables.items()))
+        account = repr((self.provider, self.base_url, *source)).encode()
+        return hashlib.blake2b(account, digest_size=6).hexdigest()
 
 
 @frozen(kw_only=True)

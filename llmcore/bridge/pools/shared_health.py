@@ -3,6 +3,11 @@
 Each worker chooses targets by its own record alone. About once a second it writes what it has found
 to one named value of the store, and reads what others have: no request waits for that, and while
 the store cannot be reached each worker uses its own state.
+
+    {"5f0c2a91d4e7 openai": {...}, "5f0c2a91d4e7 openai/gpt-5.2": {...}}
+
+A name has the account of its upstream before it: workers that have other settings, or have not read
+a new key yet, know nothing about this one.
 """
 
 import logging
@@ -48,16 +53,20 @@ class SharedHealth:
         now = health.now()
         found = unpacked(data).items()
         shared = {n: other for n, other in found if not is_before_a_set_back(other.failed_at, now)}
-        health.learn(shared)
+        names = {stored: stored.partition(" ")[2] for stored in shared}
+        health.learn({n: shared[s] for s, n in names.items() if s == self._stored(n)})
         changed = frozenset(health.changed)
         if not changed:
             return True
         own = {name: health.health(name) for name in changed}
-        new = packed({**shared, **own}, now)
+        new = packed({**shared, **{self._stored(name): own[name] for name in own}}, now)
         if not await self._store.swap(VALUE, data, new, _KEPT_S):
             return False
         health.changed -= {name for name in changed if health.health(name) is own[name]}
         return True
+
+    def _stored(self, name: str) -> str:
+        return f"{self._health.account(name)} {name}"
 
 
 def packed(known: Mapping[str, Health], now: float) -> bytes:

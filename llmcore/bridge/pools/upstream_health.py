@@ -35,6 +35,8 @@ from llmcore.schema.json import JsonObject, JsonValue
 
 _MAX_KNOWN: Final = 10_000
 """How many upstreams and models have their failures remembered."""
+_RENEWED_S: Final = 5.0
+"""For how long after this worker has read a new key others may still send the old one."""
 _FULL_S: Final = 0.05
 """The time between two attempts to get a place at an upstream that is full."""
 
@@ -67,6 +69,8 @@ class UpstreamHealth:
         self._running: Counter[str] = Counter()
         self._limits: dict[str, UpstreamSettings] = {}
         self._rates: dict[str, TokenBucket] = {}
+        self._renewed_at: dict[str, float] = {}
+        """When upstreams got another key."""
         self.changed: set[str] = set()
         """Names whose health is not shared with other workers yet."""
         self.configure(settings, upstreams)
@@ -88,6 +92,7 @@ class UpstreamHealth:
             self.key_renewed(name)
         self._settings = settings
         self._limits = {upstream.name: upstream for upstream in upstreams}
+        self._accounts = {upstream.name: upstream.account for upstream in upstreams}
         kept = {name: rate for name, rate in self._rates.items() if name not in changed}
         self._rates = {
             upstream.name: kept.get(upstream.name)
@@ -107,6 +112,7 @@ class UpstreamHealth:
         if is_before_a_set_back(self._latest, now):
             self._known.clear()
             self._full_until.clear()
+            self._renewed_at.clear()
             self._rates = {
                 name: per_minute(rate.capacity, now) for name, rate in self._rates.items()
             }
@@ -223,6 +229,7 @@ class UpstreamHealth:
 
     def key_renewed(self, upstream: str) -> None:
         """Forget that *upstream* refused its key or the account behind it: it may have another."""
+        self._renewed_at[upstream] = self.now()
         if self.health(upstream).reason in KEY_REASONS:
             self._forget(upstream)
 
@@ -245,10 +252,17 @@ class UpstreamHealth:
         """Return the health of an upstream, or of `upstream/model`."""
         return self._known.get(name, HEALTHY)
 
+    def account(self, name: str) -> str:
+        """Return the account of an upstream, or of `upstream/model`; empty for one not listed."""
+        return self._accounts.get(name.partition("/")[0], "")
+
     def learn(self, shared: Mapping[str, Health]) -> None:
         """Add the health that other workers have recorded."""
         for name, health in shared.items():
-            if name not in self.changed:
+            of_old_key = health.reason in KEY_REASONS and (
+                health.failed_at < self._renewed_at.get(name, -math.inf) + _RENEWED_S
+            )
+            if name not in self.changed and not of_old_key:
                 self._known[name] = merged(self.health(name), health)
 
     def measure(self, upstreams: Sequence[str]) -> None:

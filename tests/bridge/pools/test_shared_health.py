@@ -4,9 +4,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,8 +34,8 @@ A, B = UpstreamModel("a", "m"), UpstreamModel("b", "m")
 NOW = 1000.0
 
 
-def worker() -> UpstreamHealth:
-    return UpstreamHealth(CoolDownSettings(), Metrics(), clock=lambda: NOW)
+def worker(*upstreams: UpstreamSettings) -> UpstreamHealth:
+    return UpstreamHealth(CoolDownSettings(), Metrics(), upstreams, clock=lambda: NOW)
 
 
 @pytest.fixture
@@ -62,6 +64,48 @@ async def test_a_worker_learns_what_another_has_found(store: ResponseStore) -> N
     three = worker()
     await SharedHealth(three, store).exchange()
     assert (three.free_at(A), three.free_at(B)) == (0.0, NOW + 300)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "known"),
+    [
+        ("weight", 2.0, True),
+        ("max_running", 9, True),
+        ("key", "new", False),
+        ("base_url", "http://other", False),
+        ("variables", {"X": "1"}, False),
+    ],
+)
+async def test_another_account_of_the_same_name_is_not_known_by_failures_of_this_one(
+    store: ResponseStore, field: str, value: Any, known: bool
+) -> None:
+    """As while workers read a new key one after another, or gateways differ in their settings."""
+    upstream = UpstreamSettings(name="a", provider="openai", key="old")
+    old, other = worker(upstream), worker(evolve(upstream, **{field: value}))
+    old.failed(A, AuthenticationError("x"))
+    other.failed(B, ServerError("x"))
+    for health in (old, other, old, other):
+        await SharedHealth(health, store).exchange()
+
+    assert (other.free_at(A) > NOW) is known
+    assert old.free_at(B) > NOW
+    third = worker(upstream)
+    await SharedHealth(third, store).exchange()
+    assert third.free_at(A) > NOW
+
+
+async def test_a_key_that_others_have_not_read_yet_is_not_refused_by_their_failures(
+    store: ResponseStore,
+) -> None:
+    early, late = worker(), worker()
+    early.key_renewed("a")
+    late.failed(A, AuthenticationError("the old key"))
+    late.failed(B, AuthenticationError("x"))
+    for health in (late, early):
+        await SharedHealth(health, store).exchange()
+
+    assert early.free_at(A) <= NOW
+    assert early.free_at(B) > NOW
 
 
 async def test_times_of_before_the_clock_was_set_back_are_forgotten(store: ResponseStore) -> None:
