@@ -383,6 +383,7 @@ def test_rows_come_in_pages_by_time(ledger: Ledger) -> None:
 
     assert rows(ledger) == ["b", *(f"a{number:05}" for number in range(2500)), "c"]
     assert rows(ledger, since=4.5, until=6.0) == [f"a{number:05}" for number in range(2500)]
+    assert len(ledger.rows(0.0, 9.0, (0.0, ""))) == ledger_sql.PAGE
     assert ledger.rows(6.0, 7.0, (0.0, ""))[0].data == b"row of c"
     deleted = [ledger.forget(6.0) for _ in range(7)]
     assert sum(deleted) == 2501
