@@ -181,6 +181,8 @@ MAX_FIELDS: Final = 32
 
 def with_fields(shape: Shape, *parts: NativeObject) -> Shape:
     """Return *shape* with the fields of a chunk, its choice and the delta, if there are few."""
+    if all(all(map(names.__contains__, part)) for names, part in zip(shape, parts, strict=True)):
+        return shape
     return tuple(
         names if len(names) > MAX_FIELDS else (*names, *(n for n in part if n not in names))
         for names, part in zip(shape, parts, strict=True)

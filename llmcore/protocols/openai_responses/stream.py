@@ -17,7 +17,8 @@ of this module.
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -371,18 +372,21 @@ def _error_without_output(document: NativeObject, request: LLMRequest) -> LLMErr
 # whole event; `step` would give the same delta, at several times the cost.
 
 
-class _Delta(msgspec.Struct, gc=False):
-    type: str
-    delta: str
-    item_id: Any = None
-    output_index: Any = None
-    content_index: Any = None
-    summary_index: Any = None
-    logprobs: tuple[()] | None = None
-
-
-_read: Final = msgspec.json.Decoder(_Delta).decode
 _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+@lru_cache(maxsize=64)
+def _reader_of(event_type: str, index_field: str) -> Callable[[bytes], Any]:
+    """Return a decoder of deltas of one type, whose part is numbered by *index_field*."""
+    fields: list[Any] = [
+        ("type", Literal[event_type]),
+        ("item_id", Any, None),
+        ("output_index", Any, None),
+        ("part", Any, msgspec.field(name=index_field, default=None)),
+        ("delta", str),
+        ("logprobs", tuple[()] | None, None),
+    ]
+    return msgspec.json.Decoder(msgspec.defstruct("Delta", fields, kw_only=True, gc=False)).decode
 
 
 def fast_reader(state: ResponsesState) -> FastReader | None:
@@ -390,25 +394,20 @@ def fast_reader(state: ResponsesState) -> FastReader | None:
     path = state.fast_path
     if path is None:
         return None
-    event_type, item_id, output_index = path.event_type, path.item_id, path.output_index
-    index_field, part_index = path.index_field, path.part_index
+    item_id, output_index, part = path.item_id, path.output_index, path.part_index
+    decode = _reader_of(path.event_type, path.index_field)
 
     def read(frames: Iterable[Frame]) -> list[str]:
         texts: list[str] = []
         for name, data in frames:
             try:
-                event = _read(data)
+                event = decode(data)
             except _UNREADABLE:
                 break
             text = event.delta
-            if (
-                event.type != event_type
-                or event.item_id != item_id
-                or event.output_index != output_index
-                or getattr(event, index_field) != part_index
-                or name == "error"
-                or not text
-            ):
+            if event.item_id != item_id or event.output_index != output_index or event.part != part:
+                break
+            if not text or name == "error":
                 break
             texts.append(text)
         return texts
@@ -421,6 +420,19 @@ def fast_reader(state: ResponsesState) -> FastReader | None:
 _ON_TEXTS: Final = (content.on_delta, calls.on_input_delta)
 _TEXTS: Final = frozenset(name for name, handler in _HANDLERS.items() if handler in _ON_TEXTS)
 """The types of events whose `delta` is more of a text."""
+
+
+class _Delta(msgspec.Struct, gc=False):
+    type: str
+    delta: str
+    item_id: Any = None
+    output_index: Any = None
+    content_index: Any = None
+    summary_index: Any = None
+    logprobs: tuple[()] | None = None
+
+
+_read: Final = msgspec.json.Decoder(_Delta).decode
 _place: Final = operator.attrgetter(
     "type", "item_id", "output_index", "content_index", "summary_index"
 )
