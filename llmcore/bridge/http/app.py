@@ -321,9 +321,11 @@ class _OperationApp:
                 charge.close()
             note_response(fields, run, charge)
 
-        def charge_ended() -> None:
-            if charge is not None and has_ended(charge.run):
-                charge.close()
+        def charge_ended() -> bool:
+            if charge is None or not has_ended(charge.run):
+                return False
+            charge.close()
+            return True
 
         if not info.streamed:
             return WholeResponse(cast("WholeRun", run), done, charge_ended)

@@ -73,6 +73,11 @@ class StreamWriter:
         finally:
             self._free()
 
+    def hold(self, data: bytes) -> None:
+        """Keep *data*, the last of the response, for the write that ends the body."""
+        self.begun = True
+        self._waiting.append(data)
+
     async def _turn(self) -> None:
         """Wait until no other task transmits. A lock would cost more than the write."""
         while self.is_transmitting:
@@ -85,28 +90,31 @@ class StreamWriter:
             self._transmitted.set()
             self._transmitted = None
 
-    async def _flush(self) -> None:
+    async def _flush(self, *, ends: bool = False) -> None:
         waiting = self._waiting
-        if not waiting or self.ended:
+        if self.ended or not (waiting or ends):
             return
         self.wrote_at = time.monotonic()
         if self._headers is not None:
             headers, self._headers = self._headers(), None
             await self._transmit({"type": "http.response.start", "status": 200, "headers": headers})
         count, data = len(waiting), b"".join(waiting)
-        await self._transmit({"type": "http.response.body", "body": data, "more_body": True})
-        del waiting[:count]  # now, as a write that is cancelled writes nothing
+        self.ended = ends  # a client may leave as soon as it has the end
+        try:
+            await self._transmit(
+                {"type": "http.response.body", "body": data, "more_body": not ends}
+            )
+        except BaseException:  # a write that is cancelled writes nothing
+            self.ended = False
+            raise
+        del waiting[:count]
 
     async def end(self) -> None:
         """Write what is left and the end of the body. Idempotent."""
         await self._turn()
-        if self.ended:
-            return
         self.is_transmitting = True
         try:
-            await self._flush()
-            self.ended = True
-            await self._transmit({"type": "http.response.body", "body": b"", "more_body": False})
+            await self._flush(ends=True)
         finally:
             self._free()
 
@@ -203,8 +211,8 @@ class _RunResponse(Generic[Run]):
     _run: Run
     _done: Callable[[], None]
     """Called once the response has ended."""
-    _charge: Callable[[], None]
-    """Called before anything is sent."""
+    _charge: Callable[[], bool]
+    """Called before anything is sent. Returns whether the response of the upstream has ended."""
 
     async def _close(self) -> None:
         try:
@@ -276,8 +284,10 @@ class StreamedResponse(_RunResponse[StreamedRun]):
         async with TaskAfter(self._unattended_s, lambda: self._attend(writer), connected):
             try:
                 while data := await self._run.next_bytes():
-                    self._charge()
-                    await writer.write(data)
+                    if self._charge() and self._run.error is None:
+                        writer.hold(data)
+                    else:
+                        await writer.write(data)
                 await writer.end()
             except FrontError as error:
                 await self._fail(writer, send, error)

@@ -65,6 +65,19 @@ async def test_a_write_that_was_cancelled_is_made_again() -> None:
     assert wire.bodies == [b"ab", b""]
 
 
+async def test_what_is_held_is_sent_with_the_end_even_if_a_first_try_was_cancelled() -> None:
+    wire = Wire(stuck=True)
+    body = body_for(wire)
+    body.hold(b"a")
+    assert (body.begun, wire.messages) == (True, [])
+    with anyio.move_on_after(0.05):
+        await body.end()
+    assert not body.ended
+    await body.end()
+
+    assert [(one["body"], one["more_body"]) for one in wire.messages[1:]] == [(b"a", False)]
+
+
 async def test_writes_of_two_tasks_are_one_after_the_other() -> None:
     """The second waits while the client takes the first."""
     wire = Wire()
@@ -128,5 +141,6 @@ async def test_the_last_events_of_a_chat_are_written_together_with_its_end() -> 
     await make_app(service)(scope, receive, wire.send)
     await service.aclose()
 
-    *_, last, end = wire.bodies
-    assert (last.count(b"data: ") > 1, last.endswith(DONE), end) == (True, True, b"")
+    last = wire.messages[-1]
+    assert (last["body"].count(b"data: ") > 1, last["body"].endswith(DONE)) == (True, True)
+    assert not last["more_body"]
