@@ -109,6 +109,34 @@ print(resident_mb() - before)
     assert float(done.stdout) < 10
 
 
+def test_a_gateway_that_listens_has_freed_what_its_imports_left_behind(tmp_path: Path) -> None:
+    """Most of it are the classes that attrs replaced."""
+    program = """
+import gc
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.http.server import run
+
+def announce(url):
+    print(gc.collect())
+    raise KeyboardInterrupt
+
+url = "http://127.0.0.1:9/v1"
+settings = GatewaySettings(upstream="openai-compatible", upstream_base_url=url, port=0)
+gc.collect()
+before = gc.get_threshold()
+try:
+    run(settings, announce=announce)
+except KeyboardInterrupt:
+    print(gc.get_threshold() == before)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environ(tmp_path), capture_output=True, check=True)
+
+    left, is_as_before = done.stdout.split()
+    assert int(left) < 1000
+    assert is_as_before == b"True"
+
+
 @pytest.mark.parametrize(("running", "expected"), [("16", False), ("100000", True)])
 def test_a_limit_of_open_files_that_is_too_low_is_logged(
     tmp_path: Path, running: str, expected: bool
