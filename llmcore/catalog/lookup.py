@@ -1,7 +1,7 @@
 """Looking models up: one by its id, a provider's, the newest that can do something."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
@@ -112,10 +112,7 @@ def likely_model(model_id: str, provider: str) -> str | None:
         return None
     if (other := get_model_info(model_id)) is not None:
         return f"{other.provider}:{other.id}"
-    from difflib import get_close_matches
-
-    names = catalog().by_provider.get(provider, {})
-    return next(iter(get_close_matches(model_id[:100].lower(), names, 1, cutoff=0.8)), None)
+    return _nearest(model_id, catalog().by_provider.get(provider, {}))
 
 
 def misspelt_model(model_id: str) -> ModelInfo | None:
@@ -123,12 +120,14 @@ def misspelt_model(model_id: str) -> ModelInfo | None:
 
     The first letters of a name are the whole family, and nearest to an old model of it.
     """
+    near = _nearest(model_id, dict.fromkeys(record["id"] for record in catalog().records))
+    return get_model_info(near) if near and not near.startswith(model_id.lower()) else None
+
+
+def _nearest(model_id: str, ids: Collection[str]) -> str | None:
     from difflib import get_close_matches
 
-    typed = model_id[:100].lower()
-    ids = {str(record["id"]): None for record in catalog().records}
-    near = get_close_matches(typed, ids, 1, cutoff=0.8)
-    return get_model_info(near[0]) if near and not near[0].startswith(typed) else None
+    return next(iter(get_close_matches(model_id[:100].lower(), ids, 1, cutoff=0.8)), None)
 
 
 @with_call_hints()
