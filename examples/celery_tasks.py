@@ -1,7 +1,8 @@
-"""Celery: a task that calls a model. Run: `celery -A celery_tasks worker`.
+"""Celery: a task that calls a model.
 
-The broker needs `pip install 'celery[redis]'`. llmcore itself retries after rate limits. The task
-is retried later only for errors that are retryable, after the delay that the provider states.
+Run: `pip install 'celery[redis]'`, then `celery -A celery_tasks worker`. llmcore itself retries
+after rate limits. The task is retried later only for errors that are retryable, after the delay
+that the provider states.
 """
 
 from typing import Any

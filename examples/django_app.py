@@ -1,7 +1,8 @@
-"""Django: two views in a one-file project. Run: `python django_app.py runserver`.
+"""Django: two views in a one-file project.
 
-The Sync API is safe in every worker: threads share one event loop, and a forked worker process
-starts its own. Asynchronous views can call `generate` and `stream` themselves.
+Run: `pip install django`, then `python django_app.py runserver`. The Sync API is safe in every
+worker: threads share one event loop, and a forked worker process starts its own. Asynchronous
+views can call `generate` and `stream` themselves.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""FastAPI: server-sent events, and a page that shows them. Run: `uvicorn fastapi_app:app`.
+"""FastAPI: server-sent events, and a page that shows them.
 
-When the browser disconnects, FastAPI cancels the generator, which closes the connection to the
-provider. One client serves all requests.
+Run: `pip install fastapi uvicorn`, then `uvicorn fastapi_app:app`. When the browser disconnects,
+FastAPI cancels the generator, which closes the connection to the provider. One client serves all
+requests.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""FastAPI: a response streamed as text. Run: `uvicorn fastapi_stream:app`."""
+"""FastAPI: a response streamed as text.
+
+Run: `pip install fastapi uvicorn`, then `uvicorn fastapi_stream:app`.
+"""
 
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse

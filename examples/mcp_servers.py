@@ -1,4 +1,7 @@
-"""Tools of an MCP server, which is started as a process."""
+"""Tools of an MCP server, which is started as a process.
+
+It needs `pip install 'llmcore-routes[mcp]'`.
+"""
 
 import asyncio
 import sys

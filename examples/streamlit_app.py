@@ -1,4 +1,7 @@
-"""Streamlit: a chat page. Run: `streamlit run streamlit_app.py`."""
+"""Streamlit: a chat page.
+
+Run: `pip install streamlit`, then `streamlit run streamlit_app.py`.
+"""
 
 import streamlit as st
 
