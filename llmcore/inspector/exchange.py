@@ -140,8 +140,7 @@ class _Reading:
         *,
         streaming: bool,
     ) -> None:
-        media = next((v for k, v in response.headers.items() if k.lower() == "content-type"), "")
-        self._framing: Framing = framing_of(protocol, media.partition(";")[0].strip().lower())
+        self._framing: Framing = framing_of(protocol, response.headers)
         self._request = LLMRequest(model=Model("recorded", provider), messages=())
         self._decoder = ResponseDecoder(protocol, self._framing, self._request, raw=True)
         self._response = response

@@ -128,6 +128,14 @@ class Framing:
 _OF_LINES: Final = Framing.ndjson().content_types
 
 
+def media_type_in(headers: Mapping[str, str]) -> str:
+    """Return the media type of a body, in lower case and without parameters; empty if unknown."""
+    content_type = headers.get("content-type")
+    if content_type is None:
+        content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
+    return content_type.partition(";")[0].strip().lower()
+
+
 def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool) -> bool:
     """Return whether a body is to be read as a stream.
 
@@ -135,10 +143,7 @@ def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool
     or when something went wrong before it began; a proxy may answer with a web page. Some stream
     whatever they are asked for.
     """
-    content_type = headers.get("content-type")
-    if content_type is None:
-        content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
-    media_type = content_type.partition(";")[0].strip().lower()
+    media_type = media_type_in(headers)
     if not requested:
         return media_type in framing.content_types and not media_type.endswith("json")
     if not media_type or media_type in framing.content_types or media_type in _OF_LINES:

@@ -7,7 +7,7 @@ from typing import Any
 from llmcore.folds.response import collect
 from llmcore.protocols.protocol import FramingId, Protocol, protocol_by_id
 from llmcore.routes.decoding import decode_response
-from llmcore.routes.framing import Framing
+from llmcore.routes.framing import Framing, media_type_in
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
@@ -59,7 +59,7 @@ def recorded_events(
     Its arguments and errors are those of `decode_recorded`.
     """
     protocol = protocol_by_id(protocol_id)
-    framing = framing_of(protocol, _content_type(headers))
+    framing = framing_of(protocol, headers)
     asked = {"n": _choices(framing, body)}
     return decode_response(
         protocol,
@@ -89,16 +89,11 @@ def _choices(framing: Framing, body: bytes) -> int:
     return len(texts) if len(numbers) > len(set(numbers)) else 1
 
 
-def _content_type(headers: Mapping[str, str]) -> str:
-    """Return the media type, in lower case and without parameters."""
-    named = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
-    return named.partition(";")[0].strip().lower()
-
-
-def framing_of(protocol: Protocol[Any, Any, Any], content_type: str) -> Framing:
-    """Return the framing that *content_type* names, else the protocol's usual one."""
+def framing_of(protocol: Protocol[Any, Any, Any], headers: Mapping[str, str]) -> Framing:
+    """Return the framing of the content type in *headers*, else the protocol's usual one."""
     known = [_FRAMINGS[id_]() for id_ in protocol.framings]
-    named = (framing for framing in known if content_type in framing.content_types)
+    media_type = media_type_in(headers)
+    named = (framing for framing in known if media_type in framing.content_types)
     return next(named, known[0])
 
 

@@ -308,7 +308,7 @@ class Conversation:
         protocol = _protocol_of(column)
         events = decode_response(
             protocol,
-            framing_of(protocol, "application/json"),
+            framing_of(protocol, {"content-type": "application/json"}),
             asked.request,
             status=200,
             headers={"content-type": "application/json"},

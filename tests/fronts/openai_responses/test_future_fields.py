@@ -64,7 +64,7 @@ def _events(output: list[Native], made: ReadResponsesRequest) -> list[LLMEvent]:
     protocol = protocol_by_id(RESPONSES)
     return decode_response(
         protocol,
-        framing_of(protocol, "application/json"),
+        framing_of(protocol, {"content-type": "application/json"}),
         made.request,
         status=200,
         headers={"content-type": "application/json"},
