@@ -19,6 +19,7 @@ from llmcore.fronts.reading import Fields, read_field, report_unknown
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import matches_model
 from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import CacheTtl, TokenLogprob
@@ -301,11 +302,13 @@ def read_tier(body: Fields, protocol_id: str | None, diagnostics: Diagnostics) -
     tier = read_field(body, "service_tier", str)
     if tier is None or tier in get_args(ServiceTier) or protocol_id is None:
         return tier
-    if protocol_by_id(protocol_id).family == "openai":
+    is_unknown = protocol_id != RESPONSES and tier in RESPONSES_TIERS - CHAT_TIERS
+    if protocol_by_id(protocol_id).family == "openai" and not is_unknown:
         return tier
     if tier == "fast":
         return "priority"
-    diagnostics.at("service_tier").unsupported(f"only OpenAI has the tier {tier[:40]!r}")
+    why = f"the upstream's API does not have the tier {tier[:40]!r}"
+    diagnostics.at("service_tier").unsupported(why)
     return None
 
 

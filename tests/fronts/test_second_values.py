@@ -231,3 +231,10 @@ def test_a_field_of_a_response_in_the_users_message_is_reported(name: str) -> No
     user = {"role": "user", "content": "Hi", name: values[name]}
 
     assert reported("chat", {"messages": [user]}) == [f"messages[0].{name}"]
+
+
+def test_a_tier_of_responses_alone_is_reported_to_chat_completions() -> None:
+    body = {"service_tier": "ultrafast"}
+
+    assert reported("responses", body, ("openai-chat", "openai", "gpt-5.2")) == ["service_tier"]
+    assert reported("responses", body, GPT_5) == []
