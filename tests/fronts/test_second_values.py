@@ -238,3 +238,67 @@ def test_a_tier_of_responses_alone_is_reported_to_chat_completions() -> None:
 
     assert reported("responses", body, ("openai-chat", "openai", "gpt-5.2")) == ["service_tier"]
     assert reported("responses", body, GPT_5) == []
+
+
+PARSED: dict[str, tuple[str, Any]] = {
+    "chat": (
+        "messages",
+        {
+            "role": "assistant",
+            "content": '{"a": 1}',
+            "parsed": {"a": 1},
+            "tool_calls": [
+                {
+                    "id": "c",
+                    "type": "function",
+                    "function": {"name": "f", "arguments": "{}", "parsed_arguments": {}},
+                }
+            ],
+        },
+    ),
+    "responses": (
+        "input",
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": '{"a": 1}', "parsed": {"a": 1}}],
+        },
+    ),
+    "responses, a call": (
+        "input",
+        {
+            "type": "function_call",
+            "call_id": "c",
+            "name": "f",
+            "arguments": "{}",
+            "parsed_arguments": {"a": 1},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("target", [GPT_5, FLASH, CLAUDE], ids=["openai", "gemini", "claude"])
+@pytest.mark.parametrize("name", list(PARSED))
+def test_what_openais_sdk_read_of_a_response_is_neither_sent_back_nor_reported(
+    name: str, target: Any
+) -> None:
+    """Clients of `parse` send the whole message back, `model_dump` of it."""
+    field, said = PARSED[name]
+    user = {"role": "user", "content": "Hi"}
+    protocol_id, provider, model = target
+    upstream = evolve(upstream_of(protocol_id, model), provider=provider)
+    asked = ClientRequest(body={"model": "m", field: [user, said, user]})
+    read = FRONTS[name.partition(",")[0]].read(asked, upstream).unwrap()
+
+    assert read.diagnostics == ()
+    assert "parsed" not in str(read.request)
+
+
+def test_the_end_of_a_message_that_a_client_sends_back_whole_is_not_reported() -> None:
+    """As the SDKs have it: `message.model_dump()`."""
+    ended = {"stop_reason": "end_turn", "stop_sequence": None, "usage": {"output_tokens": 1}}
+    said = {"role": "assistant", "content": [{"type": "text", "text": "Yes?"}], **ended}
+    user = {"role": "user", "content": "Hi"}
+    asked = ClientRequest(body={"model": "m", "max_tokens": 9, "messages": [user, said, user]})
+
+    assert messages.read(asked, upstream_of("gemini")).unwrap().diagnostics == ()

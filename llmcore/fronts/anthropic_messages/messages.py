@@ -53,7 +53,9 @@ _OF_CALLS: Final = ("caller", "toolset_name")
 """Fields of calls that only Anthropic reads; results have the second one too."""
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
-_FIELDS: Final = frozenset({"content", "id", "model", "role", "type"})
+_FIELDS: Final = frozenset(
+    {"content", "id", "model", "role", "stop_reason", "stop_sequence", "type", "usage"}
+)
 """Fields of messages, including fields of responses that clients send back."""
 
 

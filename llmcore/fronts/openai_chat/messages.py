@@ -71,10 +71,11 @@ _PLAIN: Final = frozenset({"content", "role", "tool_calls"})
 """All fields of nearly every message, of hundreds in a request."""
 _INPUT_FIELDS: Final = frozenset({"cache_control", "content", "name", "role", "tool_call_id"})
 _FIELDS: Final = _THINKING | _INPUT_FIELDS | {
-    "annotations", "audio", "function_call", "images", "refusal", "search_results", "tool_calls",
-    *_OPAQUE,
+    "annotations", "audio", "function_call", "images", "parsed", "refusal", "search_results",
+    "tool_calls", *_OPAQUE,
 }  # fmt: skip
-"""Fields of messages, those that the gateway's own responses have among them."""
+"""Fields of messages, those that the gateway's own responses have among them. `parsed` is what
+OpenAI's SDKs read of the content: clients send a response back as it is."""
 
 
 @frozen

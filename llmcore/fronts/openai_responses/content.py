@@ -60,7 +60,8 @@ _DETAILS: Final = ("auto", "low", "high", "original")
 _TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 _FIELDS: Final = frozenset(
     {"annotations", "cache_control", "detail", "file_data", "file_id", "file_url", "filename"}
-    | {"image_url", "input_audio", "logprobs", "prompt_cache_breakpoint", "refusal", "text", "type"}
+    | {"image_url", "input_audio", "logprobs", "parsed", "prompt_cache_breakpoint", "refusal"}
+    | {"text", "type"}
 )
 """Fields of parts, including fields of responses that clients send back."""
 _READ: Final = _TEXTS.union(

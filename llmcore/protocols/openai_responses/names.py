@@ -239,17 +239,18 @@ _READ_FIELDS: Final[Mapping[str, frozenset[str]]] = {
         {"content", "encrypted_content", "id", "signature", "status", "summary", "type"}
     ).union(REASONING_FIELDS),
     "function_call": frozenset(
-        {"arguments", "call_id", "id", "name", "status", "type", *CALL_FIELDS}
+        {"arguments", "call_id", "id", "name", "parsed_arguments", "status", "type", *CALL_FIELDS}
     ),
     "custom_tool_call": frozenset(
         {"call_id", "id", "input", "name", "status", "type", *CALL_FIELDS}
     ),
     "mcp_approval_response": _OF_OUTPUTS,
-    "output_text": frozenset({"annotations", "logprobs", "text", "type"}),
+    "output_text": frozenset({"annotations", "logprobs", "parsed", "text", "type"}),
     "text": frozenset({"annotations", "logprobs", "text", "type"}),
     "refusal": frozenset({"refusal", "type"}),
 }
-"""The fields that are read of items and of parts, by type; other items are kept whole."""
+"""The fields that are read of items and of parts, by type; other items are kept whole. `parsed` and
+`parsed_arguments` are made by OpenAI's SDK of the fields beside them."""
 
 
 def unread_fields(native: Mapping[str, Any]) -> NativeObject:
