@@ -230,7 +230,10 @@ def test_a_field_of_a_response_in_the_users_message_is_reported(name: str) -> No
     values = {"tool_calls": [{}], "refusal": "No.", "images": [{}], "audio": {"id": "a"}}
     user = {"role": "user", "content": "Hi", name: values[name]}
 
+    empty = {**user, name: type(values[name])()}
+
     assert reported("chat", {"messages": [user]}) == [f"messages[0].{name}"]
+    assert reported("chat", {"messages": [empty]}) == []
 
 
 def test_a_tier_of_responses_alone_is_reported_to_chat_completions() -> None:

@@ -126,8 +126,7 @@ class MessageReader:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
         value = _with_gathered_fields(value)
-        known = _FIELDS if value.get("role") == "assistant" else _INPUT_FIELDS
-        reading.report_unknown(value, known, self._diagnostics, path)
+        reading.report_unknown(value, _known_fields(value), self._diagnostics, path)
         if not _PLAIN.issuperset(value):
             check_types(value, field_types.OF_CHAT_MESSAGES, path)
         try:
@@ -331,6 +330,16 @@ class MessageReader:
         return reading.message_of(
             "tool", (reading.marked_at_end(part) if ttl is None else cached(part, ttl=ttl),)
         )
+
+
+def _known_fields(native: Fields) -> frozenset[str]:
+    """Return the fields that a message of its role may have; empty ones of a response state none.
+
+    Some clients have one form for the messages of all roles.
+    """
+    if native.get("role") == "assistant" or _INPUT_FIELDS.issuperset(native):
+        return _FIELDS
+    return _INPUT_FIELDS.union(name for name in _FIELDS & native.keys() if not native[name])
 
 
 _OF_TEXT: Final[Mapping[str, Role]] = {**_ROLES, "assistant": "assistant"}
