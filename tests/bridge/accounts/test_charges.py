@@ -4,7 +4,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,8 @@ from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettin
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.spend.row import SpendRow
-from llmcore.bridge.state.ledger import Ledger
+from llmcore.bridge.state.ledger import Ledger, Settlement
+from llmcore.bridge.state.ledger_sql import SqliteLedger
 from llmcore.bridge.state.stores import ledger_for
 from llmcore.fronts.errors import overloaded
 from llmcore.testing import scripted
@@ -895,6 +896,30 @@ async def test_a_store_of_accounts_that_is_away_does_not_hold_answers_up(
     assert statuses == [200] * 8
     assert "openbridge_spend_dropped_total 5" in metrics
     assert "openbridge_spend_waiting 3.0" in metrics
+
+
+@pytest.mark.anyio
+async def test_a_store_of_accounts_that_hangs_does_not_hold_answers_up(
+    settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for a moment each: the end of a response waits for no row."""
+    released, settle = threading.Event(), SqliteLedger.settle
+
+    def hanging(ledger: SqliteLedger, settlements: Sequence[Settlement]) -> None:
+        released.wait(60)
+        settle(ledger, settlements)
+
+    monkeypatch.setattr(SqliteLedger, "settle", hanging)
+    answers: list[httpx.Response] = []
+    async with asked(evolve(settings, accounts=AccountSettings())) as client:
+        with anyio.move_on_after(20):
+            while len(answers) < 20:
+                answers.append(await client.post("/v1/responses", json=body()))
+        waiting = (await client.get("/metrics")).text
+        released.set()
+
+    assert [answer.status_code for answer in answers] == [200] * 20
+    assert "openbridge_spend_waiting 20.0" in waiting
 
 
 @pytest.mark.anyio

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from llmcore.bridge.accounts.issued_key import (
     IssuedKey,
     KeyLimits,
+    kept_s,
     key_id,
     limits_from,
     new_key,
@@ -175,6 +176,23 @@ def test_a_period_ends_where_its_name_changes(period: BudgetPeriod, zone: str, e
     assert ends == datetime.fromisoformat(end).timestamp()
     name = period_name(period, last, there)
     assert period_name(period, ends - 1, there) == name != period_name(period, ends, there)
+
+
+@given(
+    st.sampled_from(["day", "week", "month"]),
+    st.floats(0, 4e9),
+    st.sampled_from(["UTC", "Asia/Tokyo", "America/New_York", "Africa/Cairo", "Asia/Beirut"]),
+)
+def test_a_level_is_kept_for_the_rest_of_its_period_without_another_change(
+    period: BudgetPeriod, at: float, zone: str
+) -> None:
+    """Else a budget that was used up would begin anew within its period."""
+    there = ZoneInfo(zone)
+    end = period_end(period, at, there)
+
+    assert end is not None
+    assert at < end <= at + kept_s(period)
+    assert period_name(period, end, there) != period_name(period, at, there)
 
 
 def test_the_registry_creates_changes_and_revokes(ledger: SqliteLedger, clock: Clock) -> None:
