@@ -65,6 +65,27 @@ def test_connections_that_the_server_ended_are_replaced_unnoticed(
     assert processes_of_all(database).isdisjoint(before)
 
 
+def test_a_transaction_that_ends_for_a_deadlock_runs_again(database: PostgresDatabase) -> None:
+    """PostgreSQL ends one of two that wait for each other, after a second."""
+    both, tries = threading.Barrier(2), list[int]()
+
+    def change(first: int, then: int) -> None:
+        def work(cursor: Any) -> None:
+            tries.append(first)
+            rows_of(cursor, "update numbers set number = number where number = ?", (first,))
+            if len(tries) <= 2:
+                both.wait(20)
+            rows_of(cursor, "update numbers set number = number where number = ?", (then,))
+
+        database.run(work)
+
+    database.run(lambda cursor: cursor.execute("insert into numbers values (1), (2)"))
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(change, (1, 2), (2, 1)))
+
+    assert len(tries) == 3
+
+
 def test_a_connection_is_used_again_after_an_exception_of_its_work(
     database: PostgresDatabase,
 ) -> None:
