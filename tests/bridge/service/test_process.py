@@ -137,6 +137,29 @@ except KeyboardInterrupt:
     assert is_as_before == b"True"
 
 
+def test_collections_are_rare_and_leave_out_what_was_imported(tmp_path: Path) -> None:
+    """Responses leave no cycles behind; failures do, which are still collected."""
+    program = """
+import gc
+from llmcore.bridge.http import server
+
+server.load()
+server.reduce_garbage_collection()
+collections = sum(one["collections"] for one in gc.get_stats())
+kept = [[] for _ in range(9_000)]
+assert sum(one["collections"] for one in gc.get_stats()) == collections
+for _ in range(20_000):
+    cycle = []
+    cycle.append(cycle)
+print(sum(one["collected"] for one in gc.get_stats()) > 9_000)
+print(gc.get_freeze_count() > len(gc.get_objects()))
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environ(tmp_path), capture_output=True, check=True)
+
+    assert done.stdout.split() == [b"True", b"True"]
+
+
 @pytest.mark.parametrize(("running", "expected"), [("16", False), ("100000", True)])
 def test_a_limit_of_open_files_that_is_too_low_is_logged(
     tmp_path: Path, running: str, expected: bool
