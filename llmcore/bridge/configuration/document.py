@@ -154,8 +154,7 @@ def _statement_lines(text: str) -> Iterator[tuple[Keys, int]]:
     """Yield the place of each header and key of a valid document, and its line."""
     table: Keys = ()
     counts: dict[Keys, int] = {}
-    for line, statement in _statements(text):
-        parsed = tomllib.loads(statement)
+    for line, statement, parsed in _statements(text):
         if statement.lstrip().startswith("["):
             table = _table(_header(parsed), counts, is_array=statement.lstrip().startswith("[["))
             yield table, line
@@ -164,8 +163,11 @@ def _statement_lines(text: str) -> Iterator[tuple[Keys, int]]:
                 yield (*table, *keys), line
 
 
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each statement with its first line; a value can take several lines."""
+def _statements(text: str) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """Yield the first line of each statement, its text, and what it is read as.
+
+    A value can take several lines.
+    """
     pending, first = "", 0
     for number, line in enumerate(text.split("\n"), 1):
         if not pending and not line.strip():
@@ -177,7 +179,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
         except tomllib.TOMLDecodeError:  # the statement continues
             continue
         if parsed:
-            yield first, pending
+            yield first, pending, parsed
         pending = ""
 
 
