@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.servers.bridge_service import streamed
+from tests.support.servers.bridge_service import refused, streamed
 from tests.support.servers.loopback import Answer, Received, chat_chunk, sse
 from tests.support.servers.pooled_gateway import BOTH, SHARED, fails, in_turn, pooled_gateway, says
 
@@ -244,6 +244,26 @@ def test_another_try_of_the_same_target_is_a_retry_and_no_fallback() -> None:
     assert scene.counts == {"a": 3, "b": 1}
     assert 'upstream_retries_total{provider="a"} 1.0' in metrics
     assert 'upstream_fallbacks_total{failed="a",next="a"}' not in metrics
+
+
+@pytest.mark.parametrize("failure", ["before its head", "in its stream"])
+def test_after_a_heartbeat_no_other_target_follows(failure: str) -> None:
+    """The client has got the beginning of a response of the first one."""
+
+    def slow(_received: Received) -> Answer:
+        if failure == "before its head":
+            time.sleep(1)
+            return refused(500, "broken")
+        return streamed([1.0, b'data: {"error": {"message": "broken", "code": 500}}\n\n'])
+
+    settings = "[server]\nkeep_alive_seconds = 0.1\n[routing]\nretries = 0\n"
+    with pooled_gateway(BOTH, settings=settings, a=slow, b=says("b")) as scene:
+        answer = scene.ask(stream=True)
+
+    assert answer.status_code == 200
+    assert answer.text.startswith(":")
+    assert "broken" in answer.text
+    assert scene.counts == {"a": 1, "b": 0}
 
 
 def test_all_tries_share_one_deadline() -> None:
