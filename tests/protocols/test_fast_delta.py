@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -19,7 +19,9 @@ from llmcore.protocols import (
 )
 from llmcore.protocols.gemini.stream import fast_reader
 from llmcore.protocols.protocol import Frame, Protocol
-from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
+from llmcore.routes.decoding import decode_response
+from llmcore.routes.framing import Framing
+from llmcore.schema.events import ErrorEvent, ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
 from llmcore.schema.persistent import to_list
 from llmcore.schema.request import request
@@ -220,6 +222,38 @@ def test_fields_beside_the_arguments_of_a_call_are_not_lost(beside: Event) -> No
     case = CASES["chat tool input"]
 
     assert _continued(case, _frame(_called('": 1', **beside))) is None
+
+
+_FRAGMENTS = st.lists(
+    st.sampled_from(["{", '{"a":', '{"a":1', '{"a":1}', "1", "}", " ", "{}", '"b"', ""]), max_size=6
+)
+
+
+@given(_FRAGMENTS, _FRAGMENTS, st.booleans())
+def test_arguments_are_read_as_without_the_short_way(
+    first: list[str], second: list[str], at_once: bool
+) -> None:
+    """Whether they are deltas, repeat what came before, or come again as a whole."""
+    calls: list[Event] = []
+    for index, (name, texts) in enumerate((("f", first), ("g", second))):
+        calls.append({"index": index, "id": name, "function": {"name": name, "arguments": ""}})
+        calls += [{"index": index, "function": {"arguments": text}} for text in texts]
+    events = [_chat({"tool_calls": [call]}) for call in calls]
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    chunks = [f"data: {json.dumps(event)}\n\n".encode() for event in events]
+    machine = openai_chat.protocol.stream
+    slow = evolve(openai_chat.protocol, stream=evolve(machine, fast_reader=None, one_text=None))
+
+    assert _read(openai_chat.protocol, [b"".join(chunks)] if at_once else chunks) == (
+        _read(slow, chunks)
+    )
+
+
+def _read(protocol: Protocol[Any, Any, Any], chunks: list[bytes]) -> list[object]:
+    read = decode_response(
+        protocol, Framing.sse(), ASKED, status=200, headers={}, chunks=chunks, streaming=True
+    )
+    return [str(one.error) if isinstance(one, ErrorEvent) else one for one in read]
 
 
 @pytest.mark.parametrize("name", ["search_info", "web_search", "venice_parameters", "x_groq"])

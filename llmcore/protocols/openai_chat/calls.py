@@ -39,7 +39,6 @@ from msgspec.structs import replace
 
 from llmcore.protocols.openai_chat.names import CALL_FIELDS, METADATA_KEY, cleaned, repeated
 from llmcore.protocols.openai_chat.state import (
-    DELTAS,
     MAX_PENDING,
     Arguments,
     Calls,
@@ -260,8 +259,9 @@ def begin(state: ChatState, call: ChatCall, events: Events) -> ChatState:
 
 def _fast_field(calls: Calls, call: ChatCall) -> str:
     """Return the field whose fragments continue *call*; empty if `step` has to read them."""
-    passes = call.kind == "function" and calls.arguments.get(call.id) == DELTAS
-    return "tool_calls" if passes else ""
+    plain = call.kind == "function" and call.whole is None
+    form = calls.arguments.get(call.id, Arguments()).form
+    return "tool_calls" if plain and form in ("open", "deltas") else ""
 
 
 def _continue(state: ChatState, call: ChatCall, text: str, events: Events) -> ChatState:
@@ -280,13 +280,16 @@ def _continue(state: ChatState, call: ChatCall, text: str, events: Events) -> Ch
 
 def _read_arguments(state: ChatState, call: ChatCall, text: str) -> tuple[ChatState, str]:
     """Return what is new in a fragment of *call*; once it is certain, fragments pass unread."""
-    calls = state.calls
-    known = calls.arguments.get(call.id, Arguments())
+    known = state.calls.arguments.get(call.id, Arguments())
     arguments, text = add_fragment(known, text)
-    if arguments is not known:
-        calls = replace(calls, arguments=with_entry(calls.arguments, call.id, arguments))
-        state = replace(state, calls=calls, fast_field=_fast_field(calls, call))
-    return state, text
+    return state if arguments is known else with_arguments(state, call, arguments), text
+
+
+def with_arguments(state: ChatState, call: ChatCall, arguments: Arguments) -> ChatState:
+    """Return *state* with the *arguments* of *call* so far."""
+    all_arguments = with_entry(state.calls.arguments, call.id, arguments)
+    calls = replace(state.calls, arguments=all_arguments)
+    return replace(state, calls=calls, fast_field=_fast_field(calls, call))
 
 
 def _on_nameless(state: ChatState, fragment: Fragment, events: Events) -> ChatState:

@@ -29,9 +29,11 @@ from llmcore.protocols.openai_chat.content import new_in_message
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.state import (
     MAX_FIELDS,
+    Arguments,
     ChatCall,
     ChatState,
     Shape,
+    add_fragment,
     close_last_segment,
 )
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
@@ -365,7 +367,7 @@ def fast_reader(state: ChatState) -> FastReader | None:
     stated = frozenset(info.metadata.keys() - finish.READ_FIELDS)
     strict = _strict_reader(field, info.shape, stated)
     if field == "tool_calls":
-        return None if call is None else _arguments_reader(call, strict)
+        return None if call is None else _arguments_reader(state, call, strict)
     kind = TextDelta if field == "content" else ReasoningDelta
     return FastReader(kind, state.segment, _texts_reader(strict))
 
@@ -391,10 +393,15 @@ def _texts_reader(strict: Callable[[bytes], Any]) -> Callable[[Iterable[Frame]],
     return read
 
 
-def _arguments_reader(call: ChatCall, strict: Callable[[bytes], Any]) -> FastReader:
+def _arguments_reader(
+    state: ChatState, call: ChatCall, strict: Callable[[bytes], Any]
+) -> FastReader:
     index, wire_id, name_ = call.index, call.wire_id, call.name
+    so_far = state.calls.arguments.get(call.id, Arguments())
+    are_deltas = so_far.form == "deltas"
 
     def read(frames: Iterable[Frame]) -> list[str]:
+        nonlocal so_far, are_deltas
         texts: list[str] = []
         for name, data in frames:
             try:
@@ -406,47 +413,31 @@ def _arguments_reader(call: ChatCall, strict: Callable[[bytes], Any]) -> FastRea
                 break
             if called and (called != name_ or not id_):
                 break
-            if text[-1] == "}" and text[0] == "{":  # the arguments may come again
+            if not are_deltas:
+                arguments, new = add_fragment(so_far, text)
+                if new != text:
+                    break
+                so_far, are_deltas = arguments, arguments.form == "deltas"
+            elif text[-1] == "}" and text[0] == "{":  # the arguments may come again
                 break
             texts.append(text)
         return texts
 
-    return FastReader(ToolInputDelta, call.id, read)
+    after = None if are_deltas else lambda: calls.with_arguments(state, call, so_far)
+    return FastReader(ToolInputDelta, call.id, read, after)
 
 
 # -- chunks that only continue a text or a call, which a relay passes on unread
 
 _TEXTS: Final = frozenset({"content", "refusal", *names.REASONING_FIELDS})
-
-
-class _Choice(msgspec.Struct, gc=False):
-    delta: dict[str, Any]
-    index: Literal[0] | None = None
-    message: None = None
-    finish_reason: None = None
-    logprobs: None = None
-    reasoning_logprobs: None = None
-    token_ids: None = None
-    messages: None = None
-    text: None = None
-    top_logprobs: None = None
-    usage: None = None
-    error: None = None
-
-
-class _Chunk(msgspec.Struct, gc=False):
-    choices: tuple[_Choice]
-    usage: None = None
-    error: None = None
-    citations: None = None
-    search_results: None = None
-    web_search: None = None
-    search_info: None = None
-    venice_parameters: None = None
-    x_groq: None = None
-
-
-_read: Final = msgspec.json.Decoder(_Chunk).decode
+_NULL: Final = [(name, None, None) for name in finish.READ_FIELDS.difference(("delta", "index"))]
+_CHOICE: Final = msgspec.defstruct(
+    "Choice", [("delta", dict[str, Any]), ("index", Literal[0] | None, None), *_NULL], gc=False
+)
+_CHUNK: Final = msgspec.defstruct(
+    "Chunk", [("choices", GenericAlias(tuple, (_CHOICE,))), *_NULL], gc=False
+)
+_read: Callable[[bytes], Any] = msgspec.json.Decoder(_CHUNK).decode
 _OTHER_SHAPES: Final = (*_UNREADABLE, LookupError, TypeError, AttributeError)
 
 
