@@ -58,14 +58,18 @@ class ExitOnInterrupt:
     A KeyboardInterrupt can be lost there with a traceback on stderr: callbacks of weak references
     and of the interpreter's end print exceptions, and `__set_name__` makes a RuntimeError of them.
     Nothing changes in an application that handles or ignores Ctrl-C, nor outside the main thread.
+
+    Meanwhile each object is searched for garbage once, while it is new, and afterwards no more.
     """
 
     def __init__(self) -> None:
         self._before: Any = None
+        self._thresholds = gc.get_threshold()
 
     def __enter__(self) -> None:
         import signal
 
+        gc.set_threshold(2_000, 1_000_000)
         before = signal.getsignal(signal.SIGINT)
         if before is signal.default_int_handler:
             try:
@@ -77,6 +81,8 @@ class ExitOnInterrupt:
     def __exit__(self, *_: object) -> None:
         import signal
 
+        gc.freeze()
+        gc.set_threshold(*self._thresholds)
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 

@@ -8,7 +8,6 @@ escapes.
 
 import argparse
 import errno
-import gc
 import json
 import os
 import re
@@ -303,14 +302,8 @@ def command(home: str) -> Callable[[argparse.Namespace], int]:
 
     def handle(args: argparse.Namespace) -> int:
         module, _, name = home.partition(":")
-        thresholds = gc.get_threshold()
-        gc.set_threshold(2_000, 1_000_000)  # what importing leaves behind is among the newest
-        try:
-            with ExitOnInterrupt():
-                function = getattr(import_module(f"llmcore.cli.{module}"), name)
-        finally:
-            gc.freeze()  # or the first collection looks through all of them
-            gc.set_threshold(*thresholds)
+        with ExitOnInterrupt():
+            function = getattr(import_module(f"llmcore.cli.{module}"), name)
         from inspect import iscoroutinefunction  # the function's module has loaded it
 
         if iscoroutinefunction(function):
