@@ -10,7 +10,6 @@ from datetime import UTC, tzinfo
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast, get_args
-from zoneinfo import ZoneInfo
 
 from llmcore.bridge.configuration.document import ConfigDocument, dotted
 from llmcore.bridge.configuration.tables import TABLES
@@ -252,6 +251,8 @@ class Values:
         text = self.text(name)
         if text is None or text.upper() == "UTC":  # which needs no database
             return UTC
+        from zoneinfo import ZoneInfo
+
         try:
             return ZoneInfo(text)
         except (ValueError, LookupError, OSError) as error:
