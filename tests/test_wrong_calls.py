@@ -16,6 +16,7 @@ import llmcore
 from llmcore import DocumentPart, ImagePart, Message, OpenAI, request, sync
 from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.http.options import HttpOptions
+from llmcore.client.middleware.balance import Balance
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.client.middleware.context import trimmed
 from llmcore.client.middleware.telemetry import Telemetry
@@ -89,6 +90,7 @@ NAMES = {
     "FakeModel": FakeModel,
     "Player": Player,
     "retry": retry,
+    "Balance": Balance,
     "ConcurrencyLimit": ConcurrencyLimit,
     "ResponseFormat": ResponseFormat,
     "MODEL": MODEL,
@@ -402,6 +404,10 @@ WRONG = {
     "sync.Conversation.open('a\\0.db', 'trip')": "not a path of a file: embedded null",
     "list(requests_in('a\\0'))": "cannot read a.: embedded null",
     "read_document('a\\0.json')": "cannot read .*: embedded null",
+    # methods of values
+    "OpenAI.chat('gpt-5.2')": r"chat\(\) was called on a class: write CLASS\(...\).chat\(...\)",
+    "OpenAI.responses()": r"write CLASS\(...\).responses\(...\)",
+    "Balance([(_FAKE.model, 3)])": r"give the models one by one: Balance\(\(MODEL, 3\)",
     # ids of models
     **{
         f"{provider}.{method}('')": "the model's id is empty"

@@ -336,6 +336,9 @@ def _explanation(
 ) -> str:
     """Return what is wrong with a call of *function*, and what to write; empty if unknown."""
     parameters = list(inspect.signature(function).parameters.values())
+    method = function.__name__
+    if parameters and parameters[0].name == "self" and not (args and hasattr(args[0], method)):
+        return f"{method}() was called on a class: write CLASS(...).{method}(...)"
     if parameters and parameters[0].name in ("self", "cls"):
         parameters, args = parameters[1:], args[1:]
     by_name = {item.name: item for item in parameters if item.kind not in _VARIADIC}

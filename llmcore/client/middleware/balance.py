@@ -58,8 +58,11 @@ class Balance:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         pairs = [item if isinstance(item, tuple) else (item, 1.0) for item in models]
+        if not all(isinstance(model, Model) for model, _ in pairs):
+            raise ConfigurationError("give the models one by one: Balance((MODEL, 3), (MODEL, 1))")
         if not pairs or any(not weight > 0 for _, weight in pairs):
             raise ConfigurationError("Balance needs configured models with weights above 0")
+        self._models = models
         self._configurations = [_Configuration(model, weight) for model, weight in pairs]
         self._on = tuple(on)
         self._pause_s = pause_s

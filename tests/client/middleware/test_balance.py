@@ -91,3 +91,8 @@ async def test_another_model_is_passed_on() -> None:
 def test_weights_must_be_above_0(models: Any) -> None:
     with pytest.raises(ConfigurationError, match="weights above 0"):
         Balance(*models)
+
+
+def test_the_repr_has_models_and_weights_and_no_key() -> None:
+    assert repr(Balance((FIRST, 3), SECOND)) == f"Balance(({FIRST!r}, 3), {SECOND!r})"
+    assert "first" not in repr(Balance(FIRST))
