@@ -26,6 +26,7 @@ from llmcore.cli.printing import dollars
 from llmcore.cli.program import note, say
 from llmcore.cli.request_options import Options, make_client, model_of
 from llmcore.client.environment import provider_over
+from llmcore.client.local.model_files import installed
 from llmcore.generation.conversation import Conversation
 from llmcore.generation.execution import AnyTool
 from llmcore.generation.results import GenerateResult
@@ -97,6 +98,8 @@ class Chat:
         self.options = options
         self.client = make_client()
         self.model: Model = options.model(self.client, conversation.model)
+        if self.model.provider == "local":  # before a question is typed
+            installed(os.environ)
         self._conversation = conversation
         self._system = options.system() if not conversation.entries else None
         self._tools: tuple[AnyTool, ...] = options.tools

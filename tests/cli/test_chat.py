@@ -431,3 +431,15 @@ def test_blocks_do_not_depend_on_the_pieces_of_the_text(lines: list[str], size: 
     done = "".join([pieces.feed(text[at : at + size]) for at in range(0, len(text), size)])
     assert done == whole.feed(text)
     assert done + pieces.open == text
+
+
+def test_a_chat_without_the_local_model_ends_before_a_question_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("llmcore.client.local.model_files.find", lambda _environ: None)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Why?\n"))
+
+    assert main(["chat", "--local"]) == 9
+    shown = capsys.readouterr()
+    assert "the embedded model is not installed: run `" in shown.err
+    assert ">" not in shown.out + shown.err
