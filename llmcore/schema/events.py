@@ -381,7 +381,7 @@ class StepFinish(EventBase):
 
 @frozen(kw_only=True)
 class Finish(EventBase):
-    """The response is complete."""
+    """The last event of a response that is complete."""
 
     type: ClassVar[Literal["finish"]] = "finish"
     finish_reason: FinishReason

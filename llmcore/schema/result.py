@@ -37,7 +37,7 @@ _with_hints: Final = with_names_of_others(
 
 @_with_hints
 class Success(msgspec.Struct, Generic[_T_co], frozen=True):
-    """A success and its value."""
+    """A success and its value: `case Success(value)` in a `match`."""
 
     value: _T_co
     """The value."""
@@ -72,7 +72,7 @@ class Success(msgspec.Struct, Generic[_T_co], frozen=True):
 
 @_with_hints
 class Failure(msgspec.Struct, Generic[_E_co], frozen=True):
-    """A failure and its error."""
+    """A failure and its error: `case Failure(error)` in a `match`."""
 
     error: _E_co
     """The error."""

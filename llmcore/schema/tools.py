@@ -72,7 +72,7 @@ def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
 @for_pydantic
 @frozen
 class ToolDefinition:
-    """A function the model may call with JSON arguments."""
+    """A function the model may call with JSON arguments, and that your program runs."""
 
     name: str = field(converter=check_tool_name)
     """The name that the model calls it by."""
