@@ -1,5 +1,6 @@
 """Hints for error responses to a request with a wrong address or a wrong model."""
 
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -33,33 +34,24 @@ def hint_for_model(
 
     *location* is the header of that name, by which servers redirect.
     """
-    if redirect := _redirect(error, location):
-        return redirect
-    if not _is_not_found(error):
-        return ""
     model_id = sent.request.model_id
-    asked = f" [request: {sent.method} {sent.url}, model {model_id!r}]"
-    return asked + _likely(route, sent.url, model_id, error)
+    asked = f"{sent.method} {sent.url}, model {model_id!r}"
+    return _hint(error, location, asked, lambda: _likely(route, sent.url, model_id, error))
 
 
 def hint_for_address(error: LLMError, location: str | None, sent: HttpRequest) -> str:
     """Return what may help after *error*; empty if nothing is known."""
-    if redirect := _redirect(error, location):
-        return redirect
-    if not _is_not_found(error):
-        return ""
     url = sent.url.partition("?")[0]
-    return f" [request: {sent.method} {url}]{_version(url)}"
+    return _hint(error, location, f"{sent.method} {url}", lambda: _version(url))
 
 
-def _redirect(error: LLMError, location: str | None) -> str:
-    if not location or error.status_code not in _REDIRECTS:
-        return ""
-    return f": it redirects to {location.partition('?')[0]!r}, where base_url should point"
-
-
-def _is_not_found(error: LLMError) -> bool:
-    return isinstance(error, NotFoundError) or error.status_code == _WRONG_METHOD
+def _hint(error: LLMError, location: str | None, asked: str, likely: Callable[[], str]) -> str:
+    """Return where a server redirects, or what was *asked* and *likely* meant if not found."""
+    if location and error.status_code in _REDIRECTS:
+        return f": it redirects to {location.partition('?')[0]!r}, where base_url should point"
+    if isinstance(error, NotFoundError) or error.status_code == _WRONG_METHOD:
+        return f" [request: {asked}]{likely()}"
+    return ""
 
 
 def _likely(route: Route[Any], url: str, model_id: str, error: LLMError) -> str:
