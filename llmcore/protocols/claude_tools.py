@@ -27,7 +27,6 @@ names of the outermost object only. Source:
 https://github.com/anthropics/claude-code/issues/79418.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -38,6 +37,7 @@ from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.lowering import with_parts
 from llmcore.protocols.tool_schema.normalise import renamed
+from llmcore.protocols.tools import ToolNameRule
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
@@ -170,10 +170,9 @@ def _mcp(options: dict[str, Any], diagnostics: Diagnostics) -> ClaudeTool | None
 Names: TypeAlias = Mapping[str, str]
 """The replacement of each name."""
 
-_LONGEST: Final = 64
 _DIGITS: Final = 8
+_RULE: Final = ToolNameRule(first="a-zA-Z0-9_.-", rest="a-zA-Z0-9_.-")
 _allowed: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}").fullmatch
-_other: Final = re.compile(r"[^a-zA-Z0-9_.-]")
 
 
 def replaced_properties(request: LLMRequest) -> dict[str, Names]:
@@ -208,11 +207,9 @@ def _replacements(names: Mapping[str, Any]) -> Names:
     for name in names:
         if _allowed(name):
             continue
-        fitted = _other.sub("_", name) or "_"
-        if len(fitted) > _LONGEST or fitted in taken:
-            data = name.encode("utf-8", "surrogatepass")
-            digest = hashlib.blake2b(data, digest_size=_DIGITS // 2).hexdigest()
-            fitted = f"{fitted[: _LONGEST - _DIGITS - 1]}_{digest}"
+        fitted = _RULE.fit(name or "_")
+        if fitted in taken:
+            fitted = _RULE.fit(name or "_", digits=_DIGITS)
         taken.add(fitted)
         sent[name] = fitted
     return sent
