@@ -159,7 +159,7 @@ def _lower_document(part: DocumentPart, target: MessagesTarget, diagnostics: Dia
     if isinstance(source, str):
         return omitted_block("a document", source, diagnostics, label)
     block: Block = {"type": "document", "source": source}
-    if label is not None:
+    if label:
         block["title"] = label
     if part.context is not None:
         block["context"] = part.context

@@ -307,7 +307,7 @@ def test_tool_changes_are_native() -> None:
             },
         ),
         (
-            DocumentPart(url="https://a.example/b.pdf"),
+            DocumentPart(url="https://a.example/b.pdf", name=""),
             {"type": "document", "source": {"type": "url", "url": "https://a.example/b.pdf"}},
         ),
         (
