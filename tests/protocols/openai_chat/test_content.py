@@ -405,7 +405,7 @@ def test_a_reference_among_the_words_is_passed_on(
 
 
 def test_signatures_that_litellm_gathers_in_a_message_are_kept_for_replay() -> None:
-    """What else it gathers there is in the message, too, and passed on."""
+    """Other fields that it gathers there are in the message, too, and passed on."""
     chunks = [
         chunk({"content": "a", "provider_specific_fields": {"thought_signatures": ["s"]}}),
         chunk({"provider_specific_fields": {"thought_signatures": ["t"], "x": 1}}, "stop"),
