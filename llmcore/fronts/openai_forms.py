@@ -19,7 +19,6 @@ from llmcore.fronts.reading import Fields, read_field, report_unknown
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import matches_model
 from llmcore.protocols.openai_responses.names import METADATA_KEY
-from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import CacheTtl, TokenLogprob
@@ -293,17 +292,22 @@ END_USER: Final = frozenset({"safety_identifier", "user"})
 # -- the service tier
 
 
-def read_tier(body: Fields, protocol_id: str | None, diagnostics: Diagnostics) -> str | None:
+def read_tier(
+    body: Fields,
+    protocol_id: str | None,
+    diagnostics: Diagnostics,
+    missing: Collection[str] = (),
+) -> str | None:
     """Return the tier for an upstream, where other vendors have only those of `ServiceTier`.
 
-    `fast` is another word for `priority`, by `types/responses/response_create_params` of the
-    `openai` package, 3.57.0.
+    Those *missing* are tiers that OpenAI has in another API than the upstream's. `fast` is another
+    word for `priority`, by `types/responses/response_create_params` of the `openai` package,
+    3.57.0.
     """
     tier = read_field(body, "service_tier", str)
     if tier is None or tier in get_args(ServiceTier) or protocol_id is None:
         return tier
-    is_unknown = protocol_id != RESPONSES and tier in RESPONSES_TIERS - CHAT_TIERS
-    if protocol_by_id(protocol_id).family == "openai" and not is_unknown:
+    if protocol_by_id(protocol_id).family == "openai" and tier not in missing:
         return tier
     if tier == "fast":
         return "priority"

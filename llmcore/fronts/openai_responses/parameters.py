@@ -14,7 +14,7 @@ from typing import Any, Final
 from llmcore.fronts import openai_forms, reading
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.openai_forms import END_USER, TOOL_CHOICE
+from llmcore.fronts.openai_forms import CHAT_TIERS, END_USER, RESPONSES_TIERS, TOOL_CHOICE
 from llmcore.fronts.reading import read_field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.caching import OPENAI_LIFETIMES
@@ -107,7 +107,8 @@ def read_generation(
     wants_logprobs = "message.output_text.logprobs" in included or bool(top_logprobs)
     options = reading.read_options(body, {**PARAMETERS, **_PENALTIES})
     options["top_logprobs"] = top_logprobs or None
-    options["service_tier"] = openai_forms.read_tier(body, protocol_id, diagnostics)
+    missing = RESPONSES_TIERS - CHAT_TIERS if protocol_id == CHAT else ()
+    options["service_tier"] = openai_forms.read_tier(body, protocol_id, diagnostics, missing)
     return GenerationOptions(**options, logprobs=True if wants_logprobs else None)
 
 
