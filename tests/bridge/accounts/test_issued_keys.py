@@ -277,7 +277,7 @@ async def test_a_key_that_is_being_read_again_is_used_for_less_than_a_second() -
                 released.wait(20)
             return super().key(name)
 
-    ledger, clock, found = Slow(None, setting="X"), Clock(), list[str]()
+    ledger, clock, found, at_once = Slow(None, setting="X"), Clock(), list[str](), list[str]()
     key, text = KeyRegistry(ledger, clock=clock).create(KeyLimits())
     lookup = KeyLookup(ledger, anyio.CapacityLimiter(4), clock=clock, monotonic=clock)
     await lookup.find([text])
