@@ -275,7 +275,7 @@ def plain_object(value: object, where: str = "value") -> JsonObject:
     if value is None or value == {}:
         return {}
     if type(value) is not dict and not isinstance(value, Mapping):
-        raise InvalidRequestError(f"expected a JSON object, got {shown_kind(value)}")
+        raise InvalidRequestError(f"{where} must be a JSON object, not {shown_kind(value)}")
     return plain_json(value, where)  # type: ignore[return-value]
 
 

@@ -35,7 +35,7 @@ def check_tool_name(name: str) -> str:
 
 def _parameters(schema: object) -> JsonObject:
     """Return a copy of *schema*, checked to have an object at its root; None: no parameters."""
-    copy = plain_object(schema)
+    copy = plain_object(schema, "parameters")
     if not copy:
         return {"type": "object", "properties": {}}
     root = copy

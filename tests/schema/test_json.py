@@ -195,7 +195,7 @@ def test_nesting_up_to_max_depth_is_accepted() -> None:
 @pytest.mark.parametrize("value", [[], "text", 5, True])
 def test_an_object_is_an_object(value: object) -> None:
     """Anything but a mapping is refused."""
-    with pytest.raises(InvalidRequestError, match="expected a JSON object"):
+    with pytest.raises(InvalidRequestError, match="value must be a JSON object"):
         plain_object(value)
 
 
