@@ -190,17 +190,18 @@ async def _sizes(upstream_url: str, folder: Path) -> None:
 
 async def _workers(upstream_url: str, folder: Path) -> None:
     """Print what a second worker adds; the load and the upstream take their part of the cores."""
-    rates = {}
+    rates, costs = {}, {}
     for count in (1, 2):
         base = f"{upstream_url}/chat/1/0"
         named = {"OPENBRIDGE_RELAY": "false", "OPENBRIDGE_WORKERS": str(count)}
         with gateway(base, folder, cores=CORES, **named) as (url, pid, _):
             asked = Asked("workers", pid, url, "responses")
             await load(asked, 16, 100, 0)
-            found = [(await load(asked, 16, 300, 0))[0] for _ in range(ROUNDS)]
-            rates[count] = statistics.median(found)
+            found = [await load(asked, 16, 1_000, 0) for _ in range(ROUNDS)]
+            rates[count] = statistics.median(rate for rate, _, _ in found)
+            costs[count] = statistics.median(cpu_s for _, cpu_s, _ in found) * 1_000
     print(f"\nwhole responses a second: one worker {rates[1]:.0f}, two {rates[2]:.0f}", end=" ")
-    print(f"({rates[2] / rates[1]:.2f} times)")
+    print(f"({rates[2] / rates[1]:.2f} times), at {costs[1]:.0f} and {costs[2]:.0f} us of CPU")
 
 
 async def _run(upstream_url: str, folder: Path) -> None:
