@@ -170,9 +170,6 @@ class Groq(ChatProvider):
             developer_role=True,
             # Names are in the SDK's types, and a 400 in the list of console.groq.com/docs/openai.
             names=False,
-            # "json mode cannot be combined with tool/function calling":
-            # https://github.com/vercel/ai/pull/16540
-            formats_beside_tools=False,
             unsupported=COMPATIBLE.unsupported
             | {"top_k", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"},
             service_tiers=(("auto", "auto"), ("default", "on_demand"), ("flex", "flex")),

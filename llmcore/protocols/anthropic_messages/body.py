@@ -237,9 +237,8 @@ def _with_options(body: dict[str, Any], options: JsonObject) -> dict[str, Any]:
 _BETA_HEADER: Final = "anthropic-beta"
 _PROMPT_CACHING: Final = "prompt-caching-2024-07-31"
 _SERVER_SIDE_FALLBACK: Final = "server-side-fallback-2026-07-01"
-_MCP: Final = "mcp-client-2025-11-20"
 _BETA_BY_FIELD: Final = {
-    "mcp_servers": _MCP,
+    "mcp_servers": "mcp-client-2025-11-20",
     "context_management": "context-management-2025-06-27",
     "compaction": "compact-2026-09-04",
     "fallbacks": _SERVER_SIDE_FALLBACK,
@@ -255,18 +254,9 @@ _BETA_BY_SETTING: Final = {
 _BETA_BY_EDIT: Final = {"compact_20260112": "compact-2026-01-12"}
 _BETA_BY_BLOCK: Final = {
     names.FALLBACK: _SERVER_SIDE_FALLBACK,
-    names.COMPACTION: "compact-2026-01-12",
-    "mcp_tool_use": _MCP,
-    "mcp_tool_result": _MCP,
-    "mcp_tool_listing": _MCP,
-    "advisor_tool_result": "advisor-tool-2026-03-01",
     "tool_addition": "mid-conversation-tool-changes-2026-07-01",
     "tool_removal": "mid-conversation-tool-changes-2026-07-01",
 }
-"""The features without which the API does not know a type of block ("Input tag 'fallback' found
-using 'type' does not match any of the expected tags", which it lists). A request with other tools
-and settings may have brought the block. Source: https://github.com/vercel/ai, read November 2026
-(`anthropic-fallback-replay-without-beta.error`)."""
 _INLINE_TOOLS: Final = "inline-tools-2026-09-15"
 _INLINE_MCP_TOOLS: Final = "mcp-client-2026-09-15"
 _THINKING_UPDATES: Final = "thinking-display-updates-2026-08-18"
@@ -280,8 +270,6 @@ def _betas_of(body: Mapping[str, Any], *, cached: bool) -> Iterator[str]:
     for message in objects(body["messages"]):
         for block in objects(message.get("content")):
             kind = block.get("type")
-            if kind == names.COMPACTION and body.get(names.COMPACTION):
-                continue  # the parameter has a later feature, which knows the block
             if isinstance(kind, str) and kind in _BETA_BY_BLOCK:
                 yield from _betas_of_block(kind, block)
 

@@ -11,7 +11,6 @@ programmatic-tool-calling#message-formatting-restrictions ("your response messag
 """
 
 from collections.abc import Iterable, Sequence
-from operator import is_
 from typing import Final, TypeAlias
 
 from attrs import evolve
@@ -21,7 +20,6 @@ from llmcore.protocols.lowering import omitted_text
 from llmcore.protocols.media import noun_of
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import without
 from llmcore.schema.messages import Message
 from llmcore.schema.native_json import object_or_empty
 
@@ -89,21 +87,9 @@ def _without(ids: set[str], message: Message, diagnostics: Diagnostics) -> Messa
             why = f"the call of {part.name} was cut off before its result"
             diagnostics.at(f"content[{index}]").dropped("hosted-tool-dropped", why)
         else:
-            kept.append(_without_caller(ids, part))
-    same = all(map(is_, kept, message.content)) and len(kept) == len(message.content)
+            kept.append(part)
+    same = len(kept) == len(message.content)
     return message if same else evolve(message, content=tuple(kept))
-
-
-def _without_caller(ids: set[str], part: ContentPart) -> ContentPart:
-    """Return a call without its caller if that is one of *ids*.
-
-    "source tool `srvtoolu_1` not found for tool use block `toolu_1`", by the API.
-    """
-    own = part.provider_metadata.get(METADATA_KEY, {})
-    if object_or_empty(own.get("caller")).get("tool_id") not in ids:
-        return part
-    metadata = {**part.provider_metadata, METADATA_KEY: without(own, "caller")}
-    return evolve(part, provider_metadata=metadata)
 
 
 # -- results that code waits for are by themselves

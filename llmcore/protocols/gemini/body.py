@@ -127,11 +127,6 @@ def lower_response_format(
         kind = "functions" if functions else "tools of the service"
         why = f"the model cannot be held to JSON beside {kind}"
         return {}, [format_in_words(response_format, why, diagnostics)]
-    if request.tools and request.tool_choice and request.tool_choice.mode in ("required", "named"):
-        # "Forced function calling (ANY mode) with a response mime type: 'application/json' is
-        # unsupported": https://github.com/vercel/ai (`google-structured-output-with-tools-error`)
-        why = "the model cannot be held to JSON where it must call a function"
-        return {}, [format_in_words(response_format, why, diagnostics)]
     fields: NativeObject = {"responseMimeType": "application/json"}
     if response_format.schema is None:
         return fields, []
@@ -162,9 +157,6 @@ def lower_generation(
     for name in () if rules.sampling else ("temperature", "top_p", "top_k"):
         if given.pop(name) is not None:
             diagnostics.at(f"generation.{name}").unsupported("the model ignores it")
-    for name in () if rules.penalties else ("presence_penalty", "frequency_penalty"):
-        if given[name] and given.pop(name):
-            diagnostics.at(f"generation.{name}").unsupported("the model takes no penalties")
     return present(
         {
             **{names.PARAMETERS[name]: value for name, value in given.items()},

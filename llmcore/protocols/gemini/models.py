@@ -88,9 +88,6 @@ class GeminiRules:
     """Whether a budget of 0 is rejected."""
     sampling: bool
     """Whether temperature, `topP` and `topK` count; if not, they are ignored."""
-    penalties: bool
-    """Whether penalties other than 0 are accepted: "Penalty is not enabled for this model", as of
-    all after Gemini 2.0, by https://github.com/google-gemini/cookbook/issues/1290."""
     checks_signatures: bool
     """Whether the first function call of a step must have a thought signature."""
     json_beside_tools: bool
@@ -122,7 +119,6 @@ def rules_of(model_id: str) -> GeminiRules:
         takes_budget=version < (4, 0) and not name.startswith("gemma-"),
         thinks_always="-pro" in name,
         sampling=not newest,
-        penalties=version < (2, 5),
         checks_signatures=modern and "gemini" in name,
         json_beside_tools=modern,
         combines_tools=modern,

@@ -73,9 +73,7 @@ def _lower_asked(
         response_format, words = lower_forced_call(request, dialect, diagnostics)
         return {"response_format": response_format}, [words]
     fields = lower_tools(request, dialect, context.keys, diagnostics)
-    response_format, words = lower_response_format(
-        request.response_format, dialect, diagnostics, beside_tools="tools" in fields
-    )
+    response_format, words = lower_response_format(request.response_format, dialect, diagnostics)
     if response_format:
         fields["response_format"] = response_format
         if response_format["type"] == "json_object":
@@ -88,18 +86,11 @@ def _lower_asked(
 
 
 def lower_response_format(
-    response_format: ResponseFormat | None,
-    dialect: ChatDialect,
-    diagnostics: Diagnostics,
-    *,
-    beside_tools: bool,
+    response_format: ResponseFormat | None, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> tuple[NativeObject, str]:
     """Return `response_format`, and instructions for a format that the server does not enforce."""
     if response_format is None or response_format.type == "text":
         return {}, ""
-    if beside_tools and not dialect.formats_beside_tools:
-        why = "the server enforces no format beside tools"
-        return {}, forced_format.format_in_words(response_format, why, diagnostics)
     of_object = forced_format.allows_object(response_format)
     knows_schemas = "json_schema" in dialect.response_formats
     if response_format.type == "json_schema" and knows_schemas and of_object:

@@ -123,8 +123,6 @@ class ChatDialect:
 
     response_formats: frozenset[str] = frozenset({"json", "json_schema"})
     """Which of the formats the server enforces; others are asked for in words."""
-    formats_beside_tools: bool = True
-    """Whether the server enforces them beside tools, too."""
     strict_schemas: bool = True
     """Whether `json_schema` has a `strict` mode with OpenAI's rules."""
     unsupported: frozenset[str] = frozenset({"top_k"})

@@ -687,7 +687,6 @@ def test_a_field_of_a_beta_feature_names_it(fields: Any, beta: str | None) -> No
 
 
 _CHANGES = "mid-conversation-tool-changes-2026-07-01"
-_MCP = "mcp-client-2025-11-20"
 
 
 @pytest.mark.parametrize(
@@ -719,10 +718,6 @@ _MCP = "mcp-client-2025-11-20"
             },
             f"{_CHANGES},inline-tools-2026-09-15,mcp-client-2026-09-15",
         ),
-        ({"type": "compaction", "content": "So far"}, "compact-2026-01-12"),
-        ({"type": "mcp_tool_listing", "mcp_server_name": "s", "tools": []}, _MCP),
-        ({"type": "mcp_tool_use", "id": "m", "name": "f", "input": {}, "server_name": "s"}, _MCP),
-        ({"type": "advisor_tool_result", "tool_use_id": "s"}, "advisor-tool-2026-03-01"),
         ({"type": "container_upload", "file_id": "file_1"}, None),
     ],
 )
@@ -737,14 +732,6 @@ def test_a_block_of_a_beta_feature_names_it(block: Any, beta: str | None) -> Non
     found = header(messages=said, cache=OFF)
 
     assert found == ([] if beta is None else beta.split(","))
-
-
-def test_the_feature_of_the_parameter_knows_the_summaries_too() -> None:
-    block = ProviderPart("anthropic", {"type": "compaction", "content": "So far"})
-    said = [Message.user("a"), Message.assistant(block), Message.user("b")]
-    wanted = {"anthropic": {"compaction": {"type": "enabled"}}}
-
-    assert header(messages=said, provider_options=wanted, cache=OFF) == ["compact-2026-09-04"]
 
 
 def test_no_feature_no_header() -> None:

@@ -934,18 +934,6 @@ def test_a_call_of_the_providers_that_was_cut_off_is_left_out(
     assert (("hosted-tool-dropped", "messages[1].content[1]") in codes(asked)) != kept
 
 
-def test_a_call_by_code_that_is_left_out_is_one_of_the_model() -> None:
-    """The API refuses a call whose caller it does not find."""
-    code = {"type": "server_tool_use", "id": "srv_1", "name": "code_execution", "input": {}}
-    caller = {"type": "code_execution_20260120", "tool_id": "srv_1"}
-    cut = said_by_wire(code, tool_use("look", {}, caller=caller), stop="tool_use")
-    talk = [Message.user("Hi"), cut, Message.tool("toolu_1", "1"), Message.assistant("Well.")]
-    asked = ask(messages=[*talk, Message.user("So?")])
-
-    assert messages(asked)[1]["content"] == [tool_use("look", {})]
-    assert codes(asked) == [("hosted-tool-dropped", "messages[1].content[0]")]
-
-
 def test_instructions_after_results_leave_the_container_of_the_code_that_waits() -> None:
     """A system message at the end of the conversation does not end the turn."""
     waiting = response(

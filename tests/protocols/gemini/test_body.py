@@ -45,6 +45,10 @@ def test_a_stream_has_the_same_body() -> None:
         (GenerationOptions(), {}),
         (GenerationOptions(stop=("a", "b")), {"stopSequences": ["a", "b"]}),
         (GenerationOptions(max_tokens=5), {"maxOutputTokens": 5}),
+        (
+            GenerationOptions(presence_penalty=0.5, frequency_penalty=-0.5),
+            {"presencePenalty": 0.5, "frequencyPenalty": -0.5},
+        ),
         (GenerationOptions(logprobs=True), {"responseLogprobs": True}),
         (GenerationOptions(logprobs=False), {"responseLogprobs": False}),
         (GenerationOptions(top_logprobs=3), {"responseLogprobs": True, "logprobs": 3}),
@@ -56,24 +60,6 @@ def test_each_generation_option_has_its_native_name(
 ) -> None:
     """Each option by its native name, and none that was not given."""
     assert body(evolve(ASKED, generation=options)).get("generationConfig", {}) == expected
-
-
-@pytest.mark.parametrize(
-    ("model", "taken"),
-    [("gemini-2.0-flash", True), ("gemini-2.5-pro", False), ("gemini-3.7-flash", False)],
-)
-def test_penalties_are_for_models_that_take_them(model: str, taken: bool) -> None:
-    """Others refuse the request, but for the value that changes nothing."""
-    wanted = GenerationOptions(presence_penalty=0.5, frequency_penalty=-0.5)
-    asked = evolve(ASKED, model=Model(model, "google"), generation=wanted)
-    nothing = evolve(asked, generation=GenerationOptions(presence_penalty=0))
-    sent = {"presencePenalty": 0.5, "frequencyPenalty": -0.5} if taken else {}
-    paths = ["generation.presence_penalty", "generation.frequency_penalty"]
-
-    assert body(asked).get("generationConfig", {}) == sent
-    assert [path for _, path in codes(asked)] == ([] if taken else paths)
-    assert body(nothing)["generationConfig"] == {"presencePenalty": 0}
-    assert codes(nothing) == []
 
 
 @pytest.mark.parametrize(
@@ -148,17 +134,6 @@ def test_json_beside_tools_is_asked_in_words_before_gemini_3(
     assert "generationConfig" not in body(older)
     assert "JSON" in body(older)["systemInstruction"]["parts"][-1]["text"]
     assert codes(older) == [("response-format-in-words", "response_format")]
-
-
-@pytest.mark.parametrize("choice", [ToolChoice.required(), ToolChoice.named(TOOL.name)])
-def test_json_is_asked_in_words_where_a_function_must_be_called(choice: ToolChoice) -> None:
-    """The service refuses the two together."""
-    wanted = ResponseFormat.json_schema(SCHEMA)
-    asked = evolve(ASKED, tools=(TOOL,), tool_choice=choice, response_format=wanted)
-
-    assert "generationConfig" not in body(asked)
-    assert body(asked)["toolConfig"]["functionCallingConfig"]["mode"] == "ANY"
-    assert codes(asked) == [("response-format-in-words", "response_format")]
 
 
 # -- options

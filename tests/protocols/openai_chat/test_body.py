@@ -332,18 +332,6 @@ def test_a_list_is_asked_for_in_words_since_formats_are_of_objects(formats: set[
     assert codes(asked, dialect) == [("response-format-in-words", "response_format")]
 
 
-@pytest.mark.parametrize("wanted", [ResponseFormat.json(), ResponseFormat.json_schema(SCHEMA)])
-def test_formats_that_are_not_enforced_beside_tools_are_asked_for(wanted: ResponseFormat) -> None:
-    """Groq refuses the two together."""
-    dialect = evolve(COMPATIBLE, formats_beside_tools=False)
-    alone = _asked(response_format=wanted)
-    beside = _asked(response_format=wanted, tools=[ToolDefinition("look")])
-
-    assert "response_format" in body(alone, dialect)
-    assert "response_format" not in body(beside, dialect)
-    assert codes(beside, dialect) == [("response-format-in-words", "response_format")]
-
-
 # -- reasoning
 
 BUDGET = ReasoningOptions(budget_tokens=2048)

@@ -139,7 +139,7 @@ def everything() -> LLMRequest:
             Message.user(DocumentPart(url="https://example.com/a.pdf", title="Report")),
         ],
         tools=[TOOL, HostedTool.web_search()],
-        tool_choice=ToolChoice.auto(),
+        tool_choice=ToolChoice.named("get_weather"),
         generation=GenerationOptions(temperature=0.5, top_p=0.9, top_k=40, max_tokens=9, seed=1),
         response_format=ResponseFormat.json_schema(SCHEMA, description="One number"),
         reasoning=ReasoningOptions(effort="low", summary="auto"),
