@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ReadSettings: TypeAlias = Callable[[], GatewaySettings]
 """Reads all settings again. Raises ConfigurationError."""
 Stamps: TypeAlias = Mapping[Path, tuple[int, int, int] | None]
-"""The time, the size and the number of each file that settings are read from."""
+"""The time, the size and the inode of each file that settings are read from."""
 
 _FIXED: Final = {
     "host": "server.host",

@@ -78,7 +78,7 @@ class RotatingKey:
     """The key of one source, read again when it has changed or was refused.
 
     Called, it returns the key as `Auth.fetch` does. A file is read again when its time, size or
-    number changes; a command runs again after `key_seconds`. While a new key cannot be read, the
+    inode changes; a command runs again after `key_seconds`. While a new key cannot be read, the
     last one is used. Raises AuthenticationError where there is none.
     """
 
